@@ -26,7 +26,7 @@ type Vector<T> = <Cuda as Backend>::Vec<T>;
 
 const FORMATS: [&str; 4] = ["csr", "sell", "dia", "compressed"];
 
-/// The fastest of a few solves, or the first if it is long.
+/// The time of the fastest of a few solves, or of the first if it is long.
 fn measure<T: Scalar>(
     cuda: &Cuda,
     copy: f64,

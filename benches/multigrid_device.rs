@@ -110,7 +110,7 @@ fn convection(cuda: &Cuda, name: &str, k: usize, peclet: f64) -> residua::Result
     not_hermitian(cuda, name, &a, &builder)
 }
 
-/// The same for a matrix that is not Hermitian, with the given builder.
+/// Measures setup and solve for a matrix that is not Hermitian, with the given builder.
 fn not_hermitian(cuda: &Cuda, name: &str, a: &Csr<f64>, builder: &Builder) -> residua::Result<()> {
     let b = cuda.upload(of_random_x(a)?)?;
     let (device, mut x) = (a.to_backend(cuda)?, cuda.zeros(a.rows())?);
@@ -148,7 +148,7 @@ fn products(cuda: &Cuda, name: &str, files: &str) -> residua::Result<()> {
     Ok(())
 }
 
-/// Whether 20 setups and solves give the same bits of x.
+/// Checks whether 20 setups and solves give the same bits of x.
 fn bits(cuda: &Cuda, name: &str, a: &Csr<f64>) -> residua::Result<()> {
     let (n, b) = (a.rows(), cuda.upload(of_random_x(a)?)?);
     let device = a.to_backend(cuda)?;

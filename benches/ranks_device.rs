@@ -22,7 +22,7 @@ mod run {
     use std::process::Command;
     use std::time::Instant;
 
-    /// The variable that tells a process started by this one what to do.
+    /// The environment variable with the work for a process that this one starts.
     const WORK: &str = "RESIDUA_BENCH_WORK";
 
     /// Iterations that are timed.

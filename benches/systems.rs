@@ -2,8 +2,8 @@
 //!
 //! `cargo bench --bench systems -- FILE.mtx ... [KIND ...]`: by `Solver` with no options on the CPU (`auto`), or by the
 //! kinds of factorisation that are named (`frontal-ldlt`, `ldlt`, ...). b = A x with a random x, as
-//! `benches/peers/systems.py` has it for others. Processor time is that of all threads (Linux); what it is on one is
-//! told with `RAYON_NUM_THREADS=1`.
+//! `benches/peers/systems.py` has it for others. Processor time is that of all threads (Linux); set
+//! `RAYON_NUM_THREADS=1` for the time on one thread.
 
 use num_complex::Complex;
 use residua::direct::{Direct, DirectOptions, Factorable, Kind};

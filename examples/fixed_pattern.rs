@@ -1,8 +1,8 @@
-//! A time loop of 1,000 solves at the warm price, on the host and on a GPU where there is one: the pattern never
-//! changes, so memory is taken once, and each step brings new values and a new right-hand side.
+//! A time loop of 1,000 solves on the host and on a GPU if there is one. The pattern never changes, so memory is
+//! allocated once, and each step brings new values and a new right-hand side.
 //!
-//! Heat flows through a plate whose conductivity changes with time. A step of the implicit Euler method solves
-//! (I + dt L(t)) u' = u, starting from u.
+//! Heat flows through a plate whose conductivity changes with time. A step of the implicit Euler method solves (I + dt
+//! L(t)) u' = u, starting from u.
 
 use residua::generate::poisson2d;
 use residua::solver::SolverBackend;
@@ -14,7 +14,7 @@ const STEPS: usize = 1000;
 
 fn time_loop<B: SolverBackend>(backend: &B, l: &Csr<f64>) -> residua::Result<Vec<f64>> {
     let n = l.rows();
-    // I + dt c(t) L at every step: same pattern, other values. A simulation would make them where it computes.
+    // I + dt c(t) L in every step: the same pattern with other values. A simulation would compute them on its device.
     let values = |time: f64| -> Vec<f64> {
         let factor = 0.1 * (1.5 + (6.0 * time).sin());
         let parts = l.parts().values;

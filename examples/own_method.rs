@@ -62,7 +62,8 @@ impl Method<f64, Host> for Descent {
         let both = LinearUpdate { inputs: &[&**q, r], outputs: &mut [], coefficients: &[], products };
         space.linear_update(both, state, Some(alpha_of))?;
         use Coefficient::{At, Minus, One, Zero};
-        let coefficients = &[Zero, One, At(*alpha), Minus(*alpha), Zero, One]; // of q, x and r: for x, then for r
+        // The factors of q, x and r in the new x, then in the new r.
+        let coefficients = &[Zero, One, At(*alpha), Minus(*alpha), Zero, One];
         let products = &[product(2, 2, *rr)];
         let outputs = &mut [x.as_mut_slice(), r.as_mut_slice()];
         let step = LinearUpdate { inputs: &[&**q], outputs, coefficients, products };

@@ -9,7 +9,7 @@ use residua::{Csr, Host, Result};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// The matrix, shared with whoever multiplies with it, and its diagonal.
+/// The matrix, which the solver shares, and its diagonal.
 struct GaussSeidel {
     a: Arc<Csr<f64>>,
     diagonal: Vec<f64>,

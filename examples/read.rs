@@ -46,7 +46,7 @@ fn main() -> residua::Result<()> {
     Ok(())
 }
 
-/// The most memory that this process has had in use, in bytes, where the system tells.
+/// The peak memory of this process in bytes, if the system reports it.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

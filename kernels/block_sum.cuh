@@ -64,7 +64,7 @@ template <int BLOCK, typename S, typename F> DEVICE void launch_sum(S value, S* 
     }
 }
 
-// The same sum, written to *out.
+// Sums as above, and writes the result to *out.
 template <int BLOCK, typename S> DEVICE void launch_sum_to(S* out, S value, S* partials, u32* finished) {
     launch_sum<BLOCK>(value, partials, finished, [=](S all) { *out = all; });
 }

@@ -54,7 +54,7 @@ DEVICE void cluster_meet() {
 // done, so later loads that go to the L2 cache see its effect.
 DEVICE void cluster_meet_after(u32 seen) {
 #if CLUSTER > 1
-    asm volatile("" ::"r"(__ballot_sync(ALL, seen)) : "memory"); // waits for it
+    asm volatile("" ::"r"(__ballot_sync(ALL, seen)) : "memory"); // waits until `seen` has arrived
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
     asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
 #else

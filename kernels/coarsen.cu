@@ -83,7 +83,7 @@ DEVICE void each_row(u64 n, const O* offsets, const u32* columns, const T* value
     }
 }
 
-// For the case that nothing is to be done before or after rows.
+// Does nothing before or after the rows of a tile.
 struct Nothing {
     DEVICE void operator()(const Tile&) const {}
 };

@@ -58,10 +58,10 @@ DEVICE u32 slot_of(u64 key) {
 }
 static_assert(SLOTS == 1 << (32 - 22), "a slot is the upper bits");
 
-// The slot of a key, which is inserted if it is new; SLOTS if more than MOST keys came, which makes the set useless.
-// Many blocks may insert at once and fill the set before any of them notices, so the count is read at each step, lest
-// they walk through a full set. Slots hold inverted keys, so that zero is a free one. `taken` lists the slots in the
-// order of insertion.
+// The slot of a key, which is inserted if it is new; SLOTS if there are more than MOST keys: the set is then useless.
+// Many blocks may insert at once and fill the set before any of them notices. The count is read at each step, so that
+// they do not search through a full set. Slots hold inverted keys, so that zero is a free one. `taken` lists the slots
+// in the order of insertion.
 DEVICE u32 insert(volatile u64* slots, u32* count, u64 key, u16* taken) {
     if (key == EMPTY) atomicMax(count, MOST + 1);
 #pragma unroll 1

@@ -39,6 +39,7 @@ DEVICE constexpr bool has(int p, int l, int e) {
 // The planes to whose sums a plane contributes: the plane before, which has it as the plane after; itself; and the
 // plane after.
 constexpr int FOR_BEFORE = 1, FOR_ITSELF = 2, FOR_AFTER = 4;
+// Whether `whom` includes the plane that has this one p planes away.
 DEVICE constexpr bool is_for(int whom, int p) { return whom & (p > 0 ? FOR_BEFORE : p < 0 ? FOR_AFTER : FOR_ITSELF); }
 // Whether elements in a plane's line m, at offset `e` from a thread's points, contribute to any of its sums.
 DEVICE constexpr bool is_needed(int whom, int m, int e) {

@@ -86,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(SIZES_THREADS) compressed_sizes(u64
     if (threadIdx.x < WIDE_QUADS) atomicAdd(totals + threadIdx.x, sums[threadIdx.x]);
 }
 
-// The same as `wants_order` in src/backend/compressed/found.rs.
+// Has to give the same result as `wants_order` in src/backend/compressed/found.rs.
 DEVICE bool wants_order(u64 rows, const u64* totals) { return rows > 32 && 32 * totals[WIDTHS] - totals[ENTRIES] > totals[ENTRIES] / 20; }
 
 // ---- distances, as what they are above the least that the section's window could have, which 32 bits hold: there are
@@ -162,7 +162,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     __shared__ O of_warp[2][THREADS / 32];
     const u32 lane = lane_id(), warp = threadIdx.x / 32;
     const u64 first = u64(blockIdx.x) * each, end = min(first + each, sections);
-    // In the type of the offsets, which all of them fit.
+    // Computed in the type of the offsets, which is wide enough for all of them.
     auto places_of = [&](u32 width) { return O(width & ~WIDE_BIT) * 32; };
     auto words_of = [&](u32 width) { return O(((width & ~WIDE_BIT) + 3) / 4) * 32 * (width & WIDE_BIT ? wide_words : words); };
     // Turns each thread's values into sums up to the end of the previous warps, given inclusive sums within the block;

@@ -51,7 +51,7 @@ struct Found {
 
 // Whether a set still accepts keys.
 DEVICE bool open(u32 set) { return static_cast<volatile u32*>(count)[set] <= MOST; }
-// The same for all four, one bit each, equal in all lanes.
+// The state of all four sets, one bit each; the result is equal in all lanes.
 DEVICE u32 open_sets() { return __ballot_sync(ALL, lane_id() < 4 && open(lane_id() % 4)); }
 
 // Adds a row under its hash; returns whether it was new, or the set is full.
@@ -213,7 +213,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) survey(u64 rows, c
         new_line = new_line && (takes >> NUMBERS & 1 || !full);
         if (new_pattern || new_line) full |= look_at_row(u32(row), columns + start, values + start, entries, new_pattern, new_line);
         __syncwarp();
-        // Only in some turns, because it takes as long as the slowest warp.
+        // Done only in some turns, because it takes as long as the slowest warp.
         if (turn & (turn - 1)) continue;
         if (turn == 0) {
             if (first_of(4) >= rows || !__syncthreads_or(threadIdx.x < 4 && count[threadIdx.x] > MOST / 16)) continue;

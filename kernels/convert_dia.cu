@@ -69,7 +69,7 @@ struct Diagonals {
     }
 };
 
-// This warp's section.
+// The number of this warp's section.
 DEVICE u64 own_section() { return u64(blockIdx.x) * (THREADS / 32) + threadIdx.x / 32; }
 
 // A warp takes LANES of the diagonals begin .. end of a section; `done` gets the tile with their entries, and the

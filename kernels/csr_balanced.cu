@@ -169,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
             else if (part == n && goes_on) post(posts, tile, sum);
             else finish(alpha, sum, beta, y + from.row + part - 1);
         };
-        // As many lanes per part as there are threads for.
+        // Each part gets as many lanes as the block has threads for.
         u32 lanes = 32;
         while (lanes > 1 && lanes * (n + 1) > THREADS) lanes /= 2;
         const u32 lane = threadIdx.x % lanes, groups = THREADS / lanes, skipped = comes_in ? 0 : 1;

@@ -38,7 +38,7 @@ struct Item {
 
 DEVICE i32 step_of(u32 bit, u32 axis) { return i32(axis == 0 ? bit % 3 : axis == 1 ? bit / 3 % 3 : bit / 9) - 1; }
 
-// The same in one word: 3 bits, 5 bits, and 2 bits per direction of the step.
+// Packs the arguments and the step into one word: 3 bits, 5 bits, and 2 bits per direction of the step.
 DEVICE u32 packed(u32 within, u32 entry, u32 bit) {
     return within | entry << 3 | u32(step_of(bit, 0) + 1) << 8 | u32(step_of(bit, 1) + 1) << 10 | u32(step_of(bit, 2) + 1) << 12;
 }

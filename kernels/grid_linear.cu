@@ -218,7 +218,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// fine += P coarse. A thread has the points of a box.
+// fine += P coarse. A thread processes the points of a box.
 extern "C" __global__ void __launch_bounds__(THREADS)
     grid_prolong_weighted(u32 nx, u32 ny, u32 nz, const T* weights, const T* coarse, T* fine) {
     const Sizes sizes = {i32(nx), i32(ny), i32(nz)}, all = sizes.coarser();

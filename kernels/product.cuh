@@ -9,7 +9,7 @@ template <typename A> DEVICE A stream(const A* p) {
     if constexpr (sizeof(A) == 16) return bits<A>(__ldcs(reinterpret_cast<const uint4*>(p)));
     else return bits<A>(U(__ldcs(reinterpret_cast<const U*>(p))));
 }
-// The same, but it is never kept in the first-level cache.
+// Loads a value without keeping it in the L1 cache.
 template <typename A> DEVICE A passing(const A* p) {
     typedef typename unsigned_of<sizeof(A)>::type U;
     U v;
@@ -18,7 +18,7 @@ template <typename A> DEVICE A passing(const A* p) {
     else asm("ld.global.nc.L1::no_allocate.v2.u64 {%0, %1}, [%2];" : "=l"(v.low), "=l"(v.high) : "l"(p));
     return bits<A>(v);
 }
-// For data that is read often, x, and not written by the same launch.
+// Loads data that is read often, such as x, and that the same launch does not write.
 template <typename A> DEVICE A cached(const A* p) {
     typedef typename unsigned_of<sizeof(A)>::type U;
     if constexpr (sizeof(A) == 16) return bits<A>(__ldg(reinterpret_cast<const uint4*>(p)));

@@ -120,7 +120,7 @@ extern "C" __global__ void __launch_bounds__(THREADS + 64, MIN_BLOCKS) scan_bulk
     T befores[BEHIND + 1];
 #pragma unroll
     for (int i = 0; i <= BEHIND; i++) befores[i] = T();
-    u32 end = ~0u;  // the round that has no tile
+    u32 end = ~0u;  // the first round without a tile
     for (u32 round = 0; round < end || round - end < BEHIND; round++) {
         const u32 stage = round % STAGES, at = warp * PIECE + lane * VECTORS;
 #pragma unroll
@@ -176,7 +176,7 @@ extern "C" __global__ void __launch_bounds__(THREADS + 64, MIN_BLOCKS) scan_bulk
             bulk_sees_writes();
             __syncwarp();
             if (lane == 0) {
-                bulk_stores_read();  // of the tile before, whose stage is free then
+                bulk_stores_read();  // once the stores of the tile before have read its stage, the stage is free
                 if (old > 0) arrive(empty + (old - 1) % STAGES);
             } else if (previous < whole) arrive(empty + old % STAGES);
             const u64 first = previous * TILE + warp * PIECE * VEC;

@@ -130,7 +130,7 @@ struct Source {
 DEVICE u32 half_of(u32 word, u32 name) { return word >> name % 2 * 16 & 0xffff; }
 DEVICE u32 two_halves(u32 low, u32 high) { return (low & 0xffff) | high << 16; }
 
-// Where the columns of eight names start, two per word.
+// The starts of the columns of eight names, two per word.
 DEVICE uint4 starts_of_names(const Source& a, const Window& w, bool by_number, u32 name) {
     u32 at[8];
 #pragma unroll

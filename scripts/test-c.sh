@@ -48,6 +48,8 @@ gcc -std=c11 $common examples/batch.c -o "$made/batch" -L"$libraries" -lresidua 
 LD_LIBRARY_PATH="$libraries" "$made/batch"
 gcc -std=c11 $common examples/spaces.c -o "$made/spaces" -L"$libraries" -lresidua -lm
 LD_LIBRARY_PATH=$libraries "$made/spaces"
+gcc -std=c11 $common examples/callbacks.c -o "$made/callbacks" -L"$libraries" -lresidua -lm
+LD_LIBRARY_PATH=$libraries "$made/callbacks"
 # Arrays on a GPU: says that it is skipped where there is none.
 gcc -std=gnu11 $common examples/device.c -o "$made/device" -L"$libraries" -lresidua -ldl
 LD_LIBRARY_PATH=$libraries "$made/device"

@@ -90,7 +90,7 @@ pub enum Error {
         reason: String,
     },
     /// Memory for a buffer could not be allocated.
-    #[error("out of memory on {device}: {bytes} bytes were asked for")]
+    #[error("out of memory on {device}: {bytes} bytes were requested")]
     OutOfMemory {
         /// The memory: that of a device or the host.
         device: String,

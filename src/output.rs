@@ -39,6 +39,7 @@ pub struct Output {
     to: To,
 }
 
+/// The target of a result: standard output, a device or pipe, or a file.
 #[derive(Debug)]
 enum To {
     Stream(BufWriter<io::Stdout>),

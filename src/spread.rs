@@ -51,6 +51,7 @@ pub struct Spread<T: Scalar, B: Backend, C> {
     declines: AtomicBool,
 }
 
+/// The vectors that a product with a distributed matrix needs.
 struct Buffers<T: Scalar, B: Backend> {
     send: B::Vec<T>,
     halo: B::Vec<T>,
@@ -123,7 +124,7 @@ pub(crate) fn halo_beyond<T: Scalar>(a: &Csr<T, Host>, rows: &Range<usize>, own:
 pub(crate) struct Edge<T: Scalar> {
     /// The rows that have such entries, ascending.
     pub(crate) rows: Vec<u32>,
-    /// These entries, with global column indices.
+    /// The entries, with global column indices.
     pub(crate) a: Csr<T>,
 }
 
@@ -351,10 +352,10 @@ fn check_square<T: Scalar>(a: &Csr<T>, rows: &[Range<usize>], parts: usize) -> R
     Error::check_dimension("parts", parts, rows.len())?;
     let mut end = 0;
     for rows in rows {
-        Error::check_dimension("first row of a part", end, rows.start)?;
+        Error::check_dimension("first row of a rank", end, rows.start)?;
         end = rows.end.max(rows.start);
     }
-    Error::check_dimension("rows of all parts", a.rows(), end)
+    Error::check_dimension("rows of all ranks", a.rows(), end)
 }
 
 impl<T: Scalar, B: Backend + VectorOps, C> Spread<T, B, C> {
@@ -529,7 +530,7 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
         Ok(accurate)
     }
 
-    /// This rank's part of x.y.
+    /// Multiplies, and returns this rank's part of x.y.
     fn apply_dot(
         &self,
         backend: &B,

@@ -6,10 +6,10 @@
 //!
 //! ```text
 //! work.set_up(|| ...)            the thread remembers the work
-//!   check()                      told to stop?  then the stack is unwound, as by a panic, but without its message
-//!   begin(stage, total)          a meter, which other threads may advance; it asks the same
-//!   apart(|| ...)                a call that nobody can interrupt goes on in a thread of its own, and is left alone
-//! Err(Error::Stopped)            what was half made has been dropped on the way
+//!   check()                      if a stop was requested, the stack is unwound, as by a panic, but without its message
+//!   begin(stage, total)          a meter, which other threads may advance; it checks too
+//!   apart(|| ...)                a call that can't be interrupted runs on its own thread, and is abandoned at a stop
+//! Err(Error::Stopped)            unfinished results have been dropped
 //! ```
 //!
 //! A solver has stop requests of its own: a time limit, and a handle that cancels it. Its functions, inside of a work
@@ -77,6 +77,7 @@ pub struct Standing {
 #[derive(Clone, Default)]
 pub struct Work(Arc<State>);
 
+/// The shared state of all clones.
 #[derive(Default)]
 struct State {
     stopped: AtomicBool,
@@ -84,7 +85,7 @@ struct State {
     stage: Mutex<Option<Begun>>,
 }
 
-/// A stage that began.
+/// The stage that began last.
 #[derive(Clone, Copy)]
 struct Begun {
     stage: Stage,
@@ -114,6 +115,7 @@ impl StopRequest {
             || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
+    /// Returns whether a stop can be requested at all.
     fn can_come(&self) -> bool {
         self.deadline.is_some() || self.cancelled.is_some()
     }
@@ -278,6 +280,7 @@ pub(crate) fn within_solve<R>(request: &StopRequest, solve: impl FnOnce() -> Res
     asked_by(request, false, solve)
 }
 
+/// Runs `body` such that it stops when `request` is due; with `loops`, long loops inside check for it.
 fn asked_by<R>(request: &StopRequest, loops: bool, body: impl FnOnce() -> Result<R>) -> Result<R> {
     let outer = current();
     if outer.is_none() && !request.can_come() {
@@ -413,7 +416,7 @@ pub(crate) fn apart<R: Send + 'static>(call: impl FnOnce() -> R + Send + 'static
     result.expect("a call that has ended has left its result")
 }
 
-/// Waits for a call in a thread of its own, and looks for the end that is asked for meanwhile.
+/// Runs a call on its own thread and waits for it, but returns early if a stop is requested.
 fn wait_for(asker: &Asker, call: Box<dyn FnOnce() + Send>) {
     let (sender, receiver) = channel();
     let thread = std::thread::Builder::new().name("residua-apart".into()).spawn(move || {
@@ -483,7 +486,7 @@ mod tests {
         ));
         let panic = catch_unwind(AssertUnwindSafe(|| work.run::<()>(|| resume_unwind(Box::new("mine")))));
         assert_eq!(*panic.unwrap_err().downcast::<&str>().unwrap(), "mine");
-        // Without a work nothing is checked.
+        // If the thread does no work of a caller, nothing is checked.
         look();
         begin(Stage::Factorising, 0, None).advance(5);
     }

@@ -86,7 +86,7 @@ enum Class {
     Singular,
 }
 
-/// Rows of 1 to 6 entries around a diagonal, dense as triplets first.
+/// Random matrices with 1 to 6 entries per row around the diagonal.
 #[allow(clippy::needless_range_loop)] // entries are set in pairs
 fn matrix<T: Scalar>(random: &mut Random, n: usize, class: Class) -> Csr<T> {
     let mut dense = vec![vec![T::zero(); n]; n];

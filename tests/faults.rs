@@ -47,7 +47,7 @@ int cuGetErrorString(int c, const char** t) { *t = "as the test asked for"; retu
 
 const MATRIX: &str = "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 4\n2 1 1\n2 2 3\n";
 
-/// The folder of the stub; `None` where it cannot be built.
+/// The folder with the stub of the driver; `None` if it cannot be built.
 fn stub(test: &str) -> Option<PathBuf> {
     let folder = std::env::temp_dir().join(format!("residua-faults-{}-{test}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

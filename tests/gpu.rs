@@ -85,7 +85,7 @@ cases!(
 );
 cases!(conversions in conversions_on_device: round_trip_cases, transposes, large_cases);
 
-/// Tests that take most of the device's memory, one at a time.
+/// Locked by tests that take most of the device's memory, so that they run one at a time.
 static LARGE: Mutex<()> = Mutex::new(());
 
 #[test]
@@ -191,14 +191,14 @@ fn a_recording_keeps_what_its_body_owns_or_drops() {
 fn foreign_memory_is_computed_with_in_place() {
     let Some(b) = device() else { return };
     let (x, mut y) = (b.upload(vec![3.0_f64; 1000]).unwrap(), b.upload(vec![1.0_f64; 1000]).unwrap());
-    // SAFETY: both lie on this device, live to the end, and are touched on this stream alone; y through one reference
-    // at a time.
+    // SAFETY: both vectors are in this device's memory, live to the end, and are accessed on this stream only; y
+    // through one reference at a time.
     let (foreign_x, foreign_y) =
         unsafe { (b.foreign::<f64>(x.address(), 1000), b.foreign_mut::<f64>(y.address(), 1000)) };
     b.axpby(2.0, foreign_x, 1.0, foreign_y).unwrap();
     assert_eq!(b.download(&y).unwrap(), [7.0; 1000]);
     b.fill(0.0, &mut y).unwrap();
-    // SAFETY: no element lies there, so none is touched.
+    // SAFETY: the slices are empty, so that no element is accessed.
     let (nothing, none) = unsafe { (b.foreign::<f64>(0, 0), b.foreign_mut::<f64>(0, 0)) };
     b.copy(nothing, none).unwrap();
     assert!(b.download(nothing).unwrap().is_empty());

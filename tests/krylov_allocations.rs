@@ -19,8 +19,8 @@ thread_local! {
     static COUNTED: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-// SAFETY: every call goes to the system's allocator unchanged; counting touches no memory of the caller, and allocates
-// none: the counters lie in the thread's own memory and need no destructor.
+// SAFETY: every call is passed to the system's allocator unchanged. Counting accesses no memory of the caller and
+// allocates none: the counters are thread-local and need no destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let (allocations, bytes) = COUNTED.get();
@@ -52,7 +52,7 @@ fn a_warm_solve_allocates_nothing_that_grows() {
     rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(warm_solve);
 }
 
-/// The same of batches, with other values each time: those that are settled by elimination, and by iteration.
+/// A batch that is solved again with other values allocates nothing, whether elimination or iteration solves it.
 #[test]
 fn a_batch_with_new_values_allocates_nothing() {
     rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(|| {

@@ -59,8 +59,8 @@ fn loses_its_device(cuda: &Cuda, persistent: bool) {
     let mut cg = Cg::new(cuda, 40_000, SolveOptions::default()).unwrap();
     let ended = cg.solve(a, &Identity, &b, &mut x, |iteration, _| {
         if iteration == 3 {
-            // SAFETY: not what is asked for, on purpose: nothing lies at this address, and the kernel that reads it is
-            // stopped by the device.
+            // SAFETY: this violates the contract on purpose. There is no memory at this address, and the device stops
+            // the kernel that reads it.
             let nowhere = unsafe { cuda.foreign::<f64>(0x1000, 1000) };
             let _ = cuda.axpby(1.0, nowhere, 0.0, &mut sink);
         }

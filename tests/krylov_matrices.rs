@@ -131,7 +131,7 @@ fn hard_cases_end_honestly() {
     let (report, x) = solve(&a, &Identity, &[1.0; 48]);
     assert!(!report.outcome.is_converged(), "{report:?}");
     assert_eq!((report.relative_residual, norm(&x)), (1.0, 0.0));
-    // Indefinite: structure only, values of one.
+    // An indefinite matrix: the file has only a pattern, so all values are one.
     let a = read("bcspwr07.mtx");
     let b = product(&a, &vec![1.0; a.rows()]);
     let (report, _) = solve(&a, &Jacobi::new(&Host, &a).unwrap(), &b);

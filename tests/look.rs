@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// None where the file cannot be read.
+/// `None` if the file cannot be read.
 fn look(path: &Path) -> Option<(Look, Duration)> {
     macro_rules! of {
         ($t:ty) => {

@@ -65,7 +65,7 @@ impl Installed {
         let mut command = Command::new(&self.launcher);
         command.args(&self.more).args(["-n", &ranks.to_string()]).stdin(Stdio::null());
         command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/matrices"));
-        // As many threads as ranks of `--ranks` have.
+        // As many threads as each rank of `--ranks` has.
         command.env("RAYON_NUM_THREADS", "1").env("RESIDUA_NO_WINDOW", if window { "0" } else { "1" });
         if let Some(library) = &self.library {
             command.env("RESIDUA_MPI", library);
@@ -248,7 +248,7 @@ fn what_goes_wrong_under_mpirun_is_told_once() {
                 let right = lines[0].starts_with("residua: rank ") && lines[0].contains(cause);
                 assert!(right, "{way}, {arguments:?}: {lines:?}");
             };
-            fails(&[MATRIX, "--precision", "mixed"], "precision mixed is not built for several ranks");
+            fails(&[MATRIX, "--precision", "mixed"], "precision mixed on several ranks");
             fails(&["nowhere.mtx"], "nowhere.mtx: No such file");
             fails(&[MATRIX, "--ranks", "2"], "--ranks 2, but MPI has started 3");
         }

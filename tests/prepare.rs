@@ -19,7 +19,7 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// Largest magnitudes of the scaled rows and columns, which are 1 or 0, and whether matched entries are 1.
+/// The largest magnitudes in scaled rows and columns must be 1 or 0, and matched entries must be 1.
 fn check<T: Scalar<Real = f64>>(a: &Csr<T>, path: &Path) -> [Duration; 5] {
     let mut times = [Duration::ZERO; 5];
     let start = Instant::now();

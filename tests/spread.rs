@@ -243,7 +243,7 @@ fn a_small_system_is_left_to_one_part_where_meetings_are_slow() {
         assert!(solved.iter().all(|(_, _, told)| *told == solved[0].2), "{solved:?}");
         assert_eq!(
             (solved[0].2.0, &*solved[0].2.2),
-            (Outcome::Converged, if all { "3" } else { "one of 3" })
+            (Outcome::Converged, if all { "3" } else { "one of 3 ranks" })
         );
         let rows: Vec<usize> = solved.iter().map(|(_, rows, _)| *rows).collect();
         assert_eq!(rows == [N, 0, 0], !all, "{rows:?}");
@@ -326,7 +326,7 @@ fn multigrid_takes_the_iterations_of_one_part(
         let (x, report) = on_parts(a, &b, parts, &wishes);
         let decision = report.trail.decisions.iter().find(|decision| decision.subject == "preconditioner");
         let (iterations, told) = (report.iterations, decision.unwrap().why.clone());
-        assert!(told.contains("of all parts together"), "{name}, {parts} parts: {told}");
+        assert!(told.contains("of all ranks together"), "{name}, {parts} parts: {told}");
         println!("{name} {how}, {parts} parts: {iterations} iterations, {one} alone; {told}");
         if parts == 1 {
             // Boxes of points, which ranks use on grids, take more iterations than the interpolation of a single
@@ -358,7 +358,7 @@ fn multigrid_of_grids() {
     ];
     for (name, a, method) in cases {
         let told = multigrid_takes_the_iterations_of_one_part(name, &a, "amg", method);
-        assert!(told.contains("levels of grids"), "{name}: {told}");
+        assert!(told.contains("levels on grids"), "{name}: {told}");
     }
 }
 

@@ -67,8 +67,8 @@ pub const KINDS: &[Kind] = &[
 const VARIANTS: [(&str, bool, f64); 4] =
     [("", false, 0.0), ("", false, 0.0), ("-scaled", false, 6.0), ("-shuffled", true, 0.0)];
 
-/// Returns whether a kind belongs to the half to which prices and budgets are fitted; regret is reported for the other
-/// half.
+/// Returns whether a kind of system belongs to the half to which prices and budgets are fitted; regret is reported for
+/// the other half.
 pub fn is_fitted_on(name: &str) -> bool {
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -76,7 +76,7 @@ pub fn is_fitted_on(name: &str) -> bool {
     hash.count_ones() % 2 == 0
 }
 
-/// A system to be made.
+/// A test system, which is made when it is needed.
 pub struct System {
     pub name: String,
     pub kind: &'static Kind,

@@ -23,7 +23,7 @@ fn resident<T: Scalar>(
     ResidentTriplets::from_parts(b, n, n, is, js, values)
 }
 
-/// As in the peer: every place twice, in random order.
+/// The same triplets as in the peer benchmark: every position twice, in random order.
 fn twice<T: Scalar>(b: &Cuda, n: usize, m: usize) -> Result<ResidentTriplets<T, Cuda>> {
     // A stride without common factors with m visits every triplet once, far from the last.
     let stride = (1_000_003..).step_by(2).map(|s| s * (m / 5_000_000).max(1) + 1).find(|&s| gcd(s, m) == 1);

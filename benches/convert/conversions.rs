@@ -40,7 +40,7 @@ fn unsymmetric_of<T: Scalar>(b: &Cuda) -> Result<()> {
     conversions(b, "random, 16 a row, 2^21 rows", &random_columns::<T>(b, 1 << 21)?, Some("csc"))
 }
 
-/// Columns all over the matrix.
+/// Measures conversions of a matrix whose columns are random.
 pub fn random(b: &Cuda) -> Result<()> {
     println!("{HEADER}");
     one(b, "random, 16 a row, 2^20 rows", &random_columns::<f64>(b, 1 << 20)?)?;
@@ -159,7 +159,7 @@ fn conversions<T: Scalar>(b: &Cuda, name: &str, a: &Csr<T, Cuda>, only: Option<&
     Ok(())
 }
 
-/// More nonzeros than 32-bit offsets count.
+/// Measures conversions of a matrix with more nonzeros than 32-bit offsets can count.
 pub fn large(b: &Cuda) -> Result<()> {
     for side in [447, 545] {
         let a = b.poisson3d_27::<f64>(side, side, side)?;

@@ -100,7 +100,7 @@ mod measure {
         let compiler = Compiler::get()?;
         let newest = compiler.chips().iter().rfind(|chip| **chip <= (9, 0)).copied().unwrap_or((9, 0));
         let (mut fresh, mut cached) = (Vec::new(), Vec::new());
-        // Some of all kinds.
+        // Every fifth unit of the catalogue, so that all kinds of kernels are included.
         for unit in catalogue().into_iter().step_by(5) {
             let image = compiler.image(&unit, newest)?;
             if image.cached { cached.push(image.time) } else { fresh.push(image.time) }

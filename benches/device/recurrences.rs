@@ -8,10 +8,10 @@ use residua::backend::{
 use residua::{Cuda, Result, Scalar};
 use std::time::Duration;
 
-/// Steps of a recording.
+/// The number of steps in a recording.
 const STEPS: u32 = 20;
 
-/// Vectors of the basis.
+/// The number of vectors in the basis.
 const COLUMNS: usize = 30;
 
 /// A step's time in a recording of several.
@@ -24,7 +24,7 @@ fn recorded(b: &Cuda, repeats: u32, mut step: impl FnMut() -> Result<()> + Send)
 pub fn table<T: Scalar>(b: &Cuda, copy: f64) -> Result<()> {
     let layout = ScalarLayout::new();
     let (half, sum) = (layout.slot(0.5), layout.slot(0.0));
-    // Somewhat longer than the program of MINRES's rotation.
+    // This program is somewhat longer than that of MINRES's rotation.
     let program = layout.program(b, |p| {
         let mut value = p.get(half);
         for _ in 0..15 {

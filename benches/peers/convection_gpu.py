@@ -67,7 +67,7 @@ def ours(a, b):
 def theirs(a, b):
     try:
         factors = cupy_linalg.spilu(a, fill_factor=1)
-    except Exception as error:  # what it refuses is told as it tells it
+    except Exception as error:  # the library's own words
         return cupy.zeros_like(b), f"refused: {str(error)[:60]}"
     count = [0]
 

@@ -37,7 +37,7 @@ __host__ __device__ inline u64 hash_of(u64 i) {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
     return z ^ (z >> 31);
 }
-// What is made of element i: `kind` and a parameter.
+// The way in which element i is generated: its kind, and a parameter.
 enum Kind { SMALL, HASH, BITS, RUNS, HALF, POWER, COUNT, OFFSETS };
 template <typename T> __global__ void fill(T* x, u64 n, Kind kind, u64 p, u64 last) {
     for (u64 i = blockIdx.x * u64(blockDim.x) + threadIdx.x; i < n; i += u64(gridDim.x) * blockDim.x) {
@@ -71,7 +71,7 @@ static void row(const std::string& name, Call call) {
     std::vector<float> times;
     Array<char> busy(1 << 27);
     for (int i = 0; i < 11; i++) {
-        cudaMemsetAsync(busy.p, 0, 1 << 27);  // so that the first launch is not waited for
+        cudaMemsetAsync(busy.p, 0, 1 << 27);  // keeps the device busy while the timed work is enqueued
         cudaEventRecord(a);
         int error = call(temp.p, &bytes);
         cudaEventRecord(b);

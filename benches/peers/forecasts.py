@@ -114,7 +114,7 @@ def main():
                 print(f"{name}: refused", flush=True)
                 continue
             told, took, expected, made, remark = run
-            # Kinds that failed before come behind the first semicolon.
+            # Kinds that failed before are listed after the first semicolon.
             counts = ";" not in remark
             rows.append({"name": name, "seconds": [told, took], "bytes": [expected, made], "first": counts})
             print(

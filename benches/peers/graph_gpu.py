@@ -174,7 +174,7 @@ class Bfs:
 
 
 def launch_cooperative(f, blocks, threads, args):
-    f((blocks,), (threads,), args)  # alone on the device: as many blocks as fit are resident
+    f((blocks,), (threads,), args)  # nothing else runs on the device, so as many blocks as fit are resident
 
 
 def levels_are_right(g, levels, sources):

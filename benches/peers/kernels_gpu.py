@@ -398,7 +398,7 @@ def merge_sort(key, keys, values=None, **constants):
     other_k, other_v = cp.empty_like(keys), None if values is None else cp.empty_like(values)
     ranks = cp.empty(tiles + 1, np.uint64)
     widths = [tile << i for i in range(max(0, (tiles - 1).bit_length()))]
-    # The first step goes to where an even number of merges remains.
+    # Chooses the first target such that the last merge writes to the output.
     start_k, start_v = (keys, values) if len(widths) % 2 else (other_k, other_v)
 
     def launch():

@@ -128,7 +128,7 @@ class Cusparse:
     def product(self, d, algorithm, t, x, y, keep=None):
         one, zero = self.scalars(t)
         dx, dy, size = self.vec(x, t), self.vec(y, t), ctypes.c_size_t()
-        # What was made before lies in another stream, and the library looks at it now.
+        # The arrays were made on another stream, and the library reads them now.
         cp.cuda.Device().synchronize()
         args = (self.handle, 0, one, d, dx, zero, dy, self.F[t], algorithm)
         self.ok(self.lib.cusparseSpMV_bufferSize(*args, ctypes.byref(size)))

@@ -191,7 +191,7 @@ def check():
 # ---- timing
 def timed(run, stream, seconds=0.03):
     """Median milliseconds of a product, from replays of a captured graph."""
-    # What was made before lies in another stream.
+    # The arrays were made on another stream.
     cp.cuda.Device().synchronize()
     with stream:
         run()

@@ -92,7 +92,7 @@ def scalar(t, v):
 
 
 NULL = U(0)
-# Whether kernels may ask for the matrix before the launch ahead of them ends: here no launch writes it.
+# Kernels may load the matrix before the previous launch ends, because no launch here writes it.
 SETTLED = U32(1)
 
 

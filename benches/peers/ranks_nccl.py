@@ -153,7 +153,7 @@ def run(rank, ranks, cases):
             in_graph = f"{1e6 * min(seconds(replay, ITERATIONS) for _ in range(3)):.1f}"
         except RuntimeError as error:
             in_graph = f"none ({str(error).splitlines()[0]})"
-        # Is it conjugate gradients? The residual after as many iterations, beside b - A x.
+        # Checks that this is conjugate gradients: the recurrence's residual after 50 iterations is close to b - A x.
         part.start(b)
         for _ in range(50):
             part.iterate()

@@ -4,7 +4,7 @@ use residua::generate::Random;
 use residua::{Backend, Csr, Cuda, Host};
 use std::time::Instant;
 
-/// The fastest of a few runs, in milliseconds, and what the last one gave.
+/// The fastest of a few runs in milliseconds, and the result of the last one.
 pub fn fastest<R>(
     cuda: &Cuda,
     runs: usize,

@@ -23,7 +23,7 @@ impl Timed {
         Timed { amount: amount as f64, unit, only }
     }
 
-    /// Prints the median, the least and the greatest time of a call, and how much was handled in a second.
+    /// Prints the median, the least and the greatest time of a call, and the amount of work per second.
     pub fn time<R>(&self, name: &str, mut work: impl FnMut() -> R) {
         self.time_of(name, || (), |()| work());
     }

@@ -83,7 +83,7 @@ int main(void) {
     CHECK(residua_options_create(&options) == RESIDUA_OK);
     CHECK(residua_options_set(options, "tolerance", "1e-11") == RESIDUA_OK);
     CHECK(residua_options_set(options, "updates", "yes") == RESIDUA_OK);
-    CHECK(residua_solver_from_coo_device(&solver, options, RESIDUA_F64, N, N, entries, 1, 32, AT(device_rows),
+    CHECK(residua_solver_from_coo_device(&solver, options, RESIDUA_FLOAT64, N, N, entries, 1, 32, AT(device_rows),
                                          AT(device_columns), AT(device_values), stream) == RESIDUA_OK);
     for (int step = 0; step < STEPS; step++) {
         int32_t converged = 0;
@@ -114,7 +114,7 @@ int main(void) {
         columns[k]--;
     address device_offsets = on_gpu(offsets, sizeof offsets, stream);
     CHECK(to_device(device_columns, columns, sizeof columns, stream) == 0);
-    CHECK(residua_solver_from_csr_device(&solver, options, RESIDUA_F64, N, N, entries, 0, 64, AT(device_offsets), 32,
+    CHECK(residua_solver_from_csr_device(&solver, options, RESIDUA_FLOAT64, N, N, entries, 0, 64, AT(device_offsets), 32,
                                          AT(device_columns), AT(device_values), stream) == RESIDUA_OK);
     CHECK(to_device(device_x, zero, sizeof zero, stream) == 0);
     CHECK(residua_solver_solve_device(solver, 1, AT(device_b), N, AT(device_x), N, stream, &report) == RESIDUA_OK);
@@ -126,7 +126,7 @@ int main(void) {
     columns[5] = N;
     CHECK(to_device(device_columns, columns, sizeof columns, stream) == 0);
     residua_solver *none = NULL;
-    CHECK(residua_solver_from_csr_device(&none, options, RESIDUA_F64, N, N, entries, 0, 64, AT(device_offsets), 32,
+    CHECK(residua_solver_from_csr_device(&none, options, RESIDUA_FLOAT64, N, N, entries, 0, 64, AT(device_offsets), 32,
                                          AT(device_columns), AT(device_values), stream) == RESIDUA_INVALID_MATRIX);
     CHECK(residua_solver_destroy(solver) == RESIDUA_OK && residua_options_destroy(options) == RESIDUA_OK);
     puts("device: ok");

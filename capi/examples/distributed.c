@@ -36,7 +36,7 @@ int main(int argc, char **argv) {
     int32_t comm = (int32_t)MPI_Comm_c2f(MPI_COMM_WORLD);
     CHECK(residua_options_create(&options) == RESIDUA_OK);
     CHECK(residua_options_set(options, "tolerance", "1e-12") == RESIDUA_OK);
-    CHECK(residua_solver_create_distributed(&solver, options, comm, RESIDUA_F64, rows, N, entries, 0, 32, offsets, 32,
+    CHECK(residua_solver_create_distributed(&solver, options, comm, RESIDUA_FLOAT64, rows, N, entries, 0, 32, offsets, 32,
                                             columns, values) == RESIDUA_OK);
     CHECK(residua_solver_update(solver, values, entries) == RESIDUA_UNSUPPORTED);
     CHECK(residua_solver_solve_many(solver, 2, b, 2 * rows, x, 2 * rows, reports) == RESIDUA_OK);
@@ -53,7 +53,7 @@ int main(int argc, char **argv) {
     /* The last process has a column that there is none of: all of them hear of it. */
     if (rank == size - 1)
         columns[0] = N;
-    int32_t status = residua_solver_create_distributed(&solver, options, comm, RESIDUA_F64, rows, N, entries, 0, 32,
+    int32_t status = residua_solver_create_distributed(&solver, options, comm, RESIDUA_FLOAT64, rows, N, entries, 0, 32,
                                                        offsets, 32, columns, values);
     CHECK(status == (rank == size - 1 ? RESIDUA_INVALID_MATRIX : RESIDUA_PROCESS));
     CHECK(residua_options_destroy(options) == RESIDUA_OK);

@@ -15,7 +15,7 @@ int main(void) {
     residua_solver *solver = NULL;
     residua_report *report = NULL;
     int32_t converged = 0;
-    if (residua_solver_from_csr(&solver, NULL, RESIDUA_F64, 5, 5, 13, 0, 32, offsets, 32, columns, values))
+    if (residua_solver_from_csr(&solver, NULL, RESIDUA_FLOAT64, 5, 5, 13, 0, 32, offsets, 32, columns, values))
         return failed();
     if (residua_solver_solve(solver, b, 5, x, 5, &report))
         return failed();

@@ -57,7 +57,7 @@ int main(void) {
     CHECK(residua_options_set(options, "tolerance", "1e-12") == RESIDUA_OK);
     CHECK(residua_options_set(options, "tolerance", "-1") == RESIDUA_INVALID_ARGUMENT);
     CHECK(residua_options_set(options, "colour", "red") == RESIDUA_INVALID_ARGUMENT);
-    CHECK(residua_solver_from_csr(&solver, options, RESIDUA_F64, N, N, entries, 1, 64, offsets, 32, columns, values) ==
+    CHECK(residua_solver_from_csr(&solver, options, RESIDUA_FLOAT64, N, N, entries, 1, 64, offsets, 32, columns, values) ==
           RESIDUA_OK);
     solve_and_compare(solver, 1);
     for (int step = 2; step < 5; step++) {
@@ -81,10 +81,10 @@ int main(void) {
     CHECK(residua_solver_destroy(solver) == RESIDUA_OK);
     CHECK(residua_solver_destroy(solver) == RESIDUA_INVALID_HANDLE);
     columns[0] = 7 * N;
-    CHECK(residua_solver_from_csr(&solver, options, RESIDUA_F64, N, N, entries, 1, 64, offsets, 32, columns, values) ==
+    CHECK(residua_solver_from_csr(&solver, options, RESIDUA_FLOAT64, N, N, entries, 1, 64, offsets, 32, columns, values) ==
           RESIDUA_INVALID_MATRIX);
     CHECK(residua_options_set(options, "method", "cg") == RESIDUA_OK);
-    CHECK(residua_solver_from_function(&solver, options, RESIDUA_F64, N, second_difference, NULL) == RESIDUA_OK);
+    CHECK(residua_solver_from_function(&solver, options, RESIDUA_FLOAT64, N, second_difference, NULL) == RESIDUA_OK);
     solve_and_compare(solver, 1);
     CHECK(residua_solver_destroy(solver) == RESIDUA_OK);
     CHECK(residua_options_destroy(options) == RESIDUA_OK);

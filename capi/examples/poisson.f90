@@ -6,7 +6,7 @@ program poisson
     integer(c_int32_t), target :: offsets(n + 1), columns(3 * n)
     real(c_double), target :: values(3 * n), b(n), x(n)
     real(c_double) :: residual
-    type(c_ptr) :: options, solver, report
+    type(c_ptr) :: options, solver, transposed, report
     real(c_double) :: norms(1000)
     integer(c_int64_t) :: length
     integer(c_int32_t) :: converged
@@ -26,7 +26,7 @@ program poisson
     x = 0
     call check(residua_options_create(options))
     call check(residua_options_set(options, "tolerance" // c_null_char, "1e-12" // c_null_char))
-    call check(residua_solver_from_csr(solver, options, residua_f64, int(n, c_int64_t), int(n, c_int64_t), &
+    call check(residua_solver_from_csr(solver, options, residua_float64, int(n, c_int64_t), int(n, c_int64_t), &
                                        int(entries, c_int64_t), 1_c_int32_t, 32_c_int32_t, c_loc(offsets), &
                                        32_c_int32_t, c_loc(columns), c_loc(values)))
     call check(residua_solver_solve(solver, c_loc(b), int(n, c_int64_t), c_loc(x), int(n, c_int64_t), report))
@@ -37,11 +37,19 @@ program poisson
         if (.not. abs(x(i) - i * (n + 1.0_c_double - i) / 2) < 1e-6) error stop "a wrong solution"
     end do
     call check(residua_report_destroy(report))
+
+    ! A is its own transpose.
+    call check(residua_solver_transposed(solver, transposed))
+    x = 0
+    call check(residua_solver_solve(transposed, c_loc(b), int(n, c_int64_t), c_loc(x), int(n, c_int64_t), report))
+    if (.not. maxval(abs(x - [(i * (n + 1.0_c_double - i) / 2, i = 1, n)])) < 1e-6) error stop "a wrong transpose"
+    call check(residua_report_destroy(report))
+    call check(residua_solver_destroy(transposed))
     call check(residua_solver_destroy(solver))
 
     ! The same by conjugate gradients of a function.
     call check(residua_options_set(options, "method" // c_null_char, "cg" // c_null_char))
-    call check(residua_solver_from_function(solver, options, residua_f64, int(n, c_int64_t), c_funloc(second_difference), &
+    call check(residua_solver_from_function(solver, options, residua_float64, int(n, c_int64_t), c_funloc(second_difference), &
                                             c_null_ptr))
     x = 0
     call check(residua_solver_solve(solver, c_loc(b), int(n, c_int64_t), c_loc(x), int(n, c_int64_t), report))
@@ -56,8 +64,8 @@ program poisson
     call check(residua_options_create(options))
     call check(residua_options_set_coordinates(options, 1_c_int32_t, int(n, c_int64_t), reshape(x, [1, n])))
     call check(residua_options_set_near_null_space(options, int(n, c_int64_t), 1_c_int64_t, reshape(b, [n, 1])))
-    call check(residua_options_set_null_space(options, residua_f64, int(n, c_int64_t), 1_c_int64_t, c_loc(b)))
-    if (residua_solver_from_csr(solver, options, residua_f64, int(n, c_int64_t), int(n, c_int64_t), &
+    call check(residua_options_set_null_space(options, residua_float64, int(n, c_int64_t), 1_c_int64_t, c_loc(b)))
+    if (residua_solver_from_csr(solver, options, residua_float64, int(n, c_int64_t), int(n, c_int64_t), &
                                 int(entries, c_int64_t), 1_c_int32_t, 32_c_int32_t, c_loc(offsets), 32_c_int32_t, &
                                 c_loc(columns), c_loc(values)) == residua_ok) error stop "ones are no null space"
     if (index(residua_string(residua_last_error()), "null space") == 0) error stop "another error was told of"

@@ -54,7 +54,7 @@ static double solve(residua_options *options, int64_t entries, const char *name)
     residua_solver *solver = NULL;
     residua_report *report = NULL;
     double number = NAN;
-    CHECK(residua_solver_from_csr(&solver, options, RESIDUA_F64, N, N, entries, 0, 64, offsets, 32, columns, values) ==
+    CHECK(residua_solver_from_csr(&solver, options, RESIDUA_FLOAT64, N, N, entries, 0, 64, offsets, 32, columns, values) ==
           RESIDUA_OK);
     memset(x, 0, sizeof x);
     CHECK(residua_solver_solve(solver, b, N, x, N, &report) == RESIDUA_OK);
@@ -75,7 +75,7 @@ int main(void) {
         CHECK(residua_options_set(options, "tolerance", "1e-10") == RESIDUA_OK);
         CHECK(residua_options_set(options, "null_space", "ones") == RESIDUA_INVALID_ARGUMENT);
         if (by_array)
-            CHECK(residua_options_set_null_space(options, RESIDUA_F64, N, 1, ones) == RESIDUA_OK);
+            CHECK(residua_options_set_null_space(options, RESIDUA_FLOAT64, N, 1, ones) == RESIDUA_OK);
         else
             CHECK(residua_options_set(options, "null_space", "constants") == RESIDUA_OK);
         /* The mean of b is beyond the range: its norm is the root of N times as large. */
@@ -89,11 +89,11 @@ int main(void) {
     }
     CHECK(residua_options_create(&options) == RESIDUA_OK);
     points[0] = 1; /* no longer a vector of ones: A does not take it to zero */
-    CHECK(residua_options_set_null_space(options, RESIDUA_F64, N, 1, points) == RESIDUA_OK);
-    CHECK(residua_solver_from_csr(&solver, options, RESIDUA_F64, N, N, entries, 0, 64, offsets, 32, columns, values) !=
+    CHECK(residua_options_set_null_space(options, RESIDUA_FLOAT64, N, 1, points) == RESIDUA_OK);
+    CHECK(residua_solver_from_csr(&solver, options, RESIDUA_FLOAT64, N, N, entries, 0, 64, offsets, 32, columns, values) !=
           RESIDUA_OK);
     CHECK(residua_options_set_null_space(options, 17, N, 1, ones) == RESIDUA_INVALID_ARGUMENT);
-    CHECK(residua_options_set_null_space(options, RESIDUA_F64, N, 1, NULL) == RESIDUA_NULL_POINTER);
+    CHECK(residua_options_set_null_space(options, RESIDUA_FLOAT64, N, 1, NULL) == RESIDUA_NULL_POINTER);
     CHECK(residua_options_destroy(options) == RESIDUA_OK);
 
     entries = assemble(1e-3);
@@ -113,7 +113,7 @@ int main(void) {
     CHECK(residua_options_create(&options) == RESIDUA_OK);
     CHECK(residua_options_set(options, "preconditioner", "amg") == RESIDUA_OK);
     CHECK(residua_options_set_near_null_space(options, N - 1, 1, ones) == RESIDUA_OK);
-    CHECK(residua_solver_from_csr(&solver, options, RESIDUA_F64, N, N, entries, 0, 64, offsets, 32, columns, values) !=
+    CHECK(residua_solver_from_csr(&solver, options, RESIDUA_FLOAT64, N, N, entries, 0, 64, offsets, 32, columns, values) !=
           RESIDUA_OK);
     CHECK(residua_options_destroy(options) == RESIDUA_OK);
     printf("null spaces and meshes: ok\n");

@@ -3,7 +3,7 @@ module residua
     use, intrinsic :: iso_c_binding
     implicit none
     integer(c_int32_t), parameter :: residua_ok = 0
-    integer(c_int32_t), parameter :: residua_f32 = 0, residua_f64 = 1, residua_c32 = 2, residua_c64 = 3
+    integer(c_int32_t), parameter :: residua_float32 = 0, residua_float64 = 1, residua_complex64 = 2, residua_complex128 = 3
 
     interface
         function residua_options_create(options) bind(c) result(status)
@@ -93,6 +93,43 @@ module residua
             integer(c_int32_t), value :: values_type
             integer(c_int64_t), value :: n
             type(c_funptr), value :: apply
+            integer(c_int32_t) :: status
+        end function
+        ! z = M^-1 r by a function with the arguments of residua_apply; c_null_funptr removes it.
+        function residua_options_set_preconditioner(options, apply, user) bind(c) result(status)
+            import
+            type(c_ptr), value :: options, user
+            type(c_funptr), value :: apply
+            integer(c_int32_t) :: status
+        end function
+        ! observer and log are c_funloc of functions with the arguments of residua_observer and residua_log.
+        function residua_solver_set_observer(solver, observer, user) bind(c) result(status)
+            import
+            type(c_ptr), value :: solver, user
+            type(c_funptr), value :: observer
+            integer(c_int32_t) :: status
+        end function
+        function residua_set_log(log, user, level) bind(c) result(status)
+            import
+            type(c_funptr), value :: log
+            type(c_ptr), value :: user
+            integer(c_int32_t), value :: level
+            integer(c_int32_t) :: status
+        end function
+        function residua_solver_cancel(solver) bind(c) result(status)
+            import
+            type(c_ptr), value :: solver
+            integer(c_int32_t) :: status
+        end function
+        function residua_solver_resume(solver) bind(c) result(status)
+            import
+            type(c_ptr), value :: solver
+            integer(c_int32_t) :: status
+        end function
+        function residua_solver_transposed(solver, transposed) bind(c) result(status)
+            import
+            type(c_ptr), value :: solver
+            type(c_ptr), intent(out) :: transposed
             integer(c_int32_t) :: status
         end function
         ! comm is a communicator as Fortran has it: MPI_COMM_WORLD, or comm%mpi_val with mpi_f08.

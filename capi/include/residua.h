@@ -80,22 +80,32 @@
 /*
  Values are `float`.
  */
-#define RESIDUA_F32 0
+#define RESIDUA_FLOAT32 0
 
 /*
  Values are `double`.
  */
-#define RESIDUA_F64 1
+#define RESIDUA_FLOAT64 1
 
 /*
  Values are pairs of `float`: real and imaginary part.
  */
-#define RESIDUA_C32 2
+#define RESIDUA_COMPLEX64 2
 
 /*
  Values are pairs of `double`: real and imaginary part.
  */
-#define RESIDUA_C64 3
+#define RESIDUA_COMPLEX128 3
+
+/*
+ The level of decisions and outcomes.
+ */
+#define RESIDUA_LOG_INFO 1
+
+/*
+ The level of each method that was tried.
+ */
+#define RESIDUA_LOG_DEBUG 2
 
 /*
  Options of a solver.
@@ -113,10 +123,26 @@ typedef struct residua_report residua_report;
 typedef struct residua_solver residua_solver;
 
 /*
- Writes y = A x for the `n` elements of x and y, of the solver's type, and returns 0 on success. It must not throw,
- jump out or unwind.
+ Writes y = A x, or z = M^-1 r for a preconditioner, for the `n` elements of both, of the solver's type, and returns
+ 0 on success. It must not throw, jump out or unwind.
  */
 typedef int32_t (*residua_apply)(void *user, int64_t n, const void *x, void *y);
+
+/*
+ Called after each iteration, in the thread that solves: `right_hand_side` counts from 0, `iteration` from 0 at the
+ start, `residual_norm` is that of the method. Another result than 0 ends the solve, with x as good as it is then. It
+ must not throw, jump out or unwind.
+ */
+typedef int32_t (*residua_observer)(void *user,
+                                    int64_t right_hand_side,
+                                    int64_t iteration,
+                                    double residual_norm);
+
+/*
+ Called with a line of text after each solve, in the thread that solves. `message` is valid during the call. It must
+ not throw, jump out or unwind.
+ */
+typedef void (*residua_log)(void *user, int32_t level, const char *message);
 
 #ifdef __cplusplus
 extern "C" {
@@ -153,6 +179,21 @@ int32_t residua_options_create(residua_options **options);
 int32_t residua_options_set(residua_options *options,
                             const char *name,
                             const char *value);
+
+/*
+ Sets a preconditioner of your own: `apply` writes z = M^-1 r; null removes it. A solver that is made with it, from a
+ function or from CSR or coordinates on the host, runs one method on the CPU: cg (M must be symmetric or Hermitian
+ positive definite), minres (likewise), bicgstab or gmres, which auto selects and for which M may change from call to
+ call. It takes the options tolerance, absolute_tolerance, max_iterations, stagnation_window, method, restart and
+ updates. `user` is passed to `apply`, in the thread that solves.
+
+ Asked of the caller:
+ `apply` writes n elements and does not unwind; `user` is valid for it as long as a solver made with these options
+ exists.
+ */
+int32_t residua_options_set_preconditioner(residua_options *options,
+                                           residua_apply apply,
+                                           void *user);
 
 /*
  Destroys options; solvers that were made with them remain valid. Null is allowed.
@@ -265,8 +306,9 @@ int32_t residua_solver_create_distributed(residua_solver **solver,
                                           const void *values);
 
 /*
- Makes a matrix-free solver with `n` unknowns, on the CPU, without a preconditioner: `apply` writes y = A x. Methods
- are cg, minres, gmres (which auto selects) and bicgstab. `user` is passed to `apply`, in the thread that solves.
+ Makes a matrix-free solver with `n` unknowns, on the CPU, without a preconditioner or with yours
+ (residua_options_set_preconditioner): `apply` writes y = A x. Methods are cg, minres, gmres (which auto selects) and
+ bicgstab. `user` is passed to `apply`, in the thread that solves.
 
  Asked of the caller:
  `apply` writes n elements and does not unwind; `user` is valid for it as long as the solver exists; `solver` is null
@@ -278,6 +320,17 @@ int32_t residua_solver_from_function(residua_solver **solver,
                                      int64_t n,
                                      residua_apply apply,
                                      void *user);
+
+/*
+ Makes a solver for A^T with the settings of `solver`, on the same device; it chooses and sets up anew, and keeps
+ factors of its own. New values for it are those of A^T, in rows with ascending columns. For complex values, A^H x = b
+ is A^T y = conj(b) with x = conj(y).
+
+ Asked of the caller:
+ `transposed` is null or can be written to.
+ */
+int32_t residua_solver_transposed(const residua_solver *solver,
+                                  residua_solver **transposed);
 
 /*
  Replaces the values of the matrix, in the order and number in which they were given; the pattern stays.
@@ -398,6 +451,41 @@ int32_t residua_solver_history(const residua_solver *solver,
  Destroys a solver. Null is allowed.
  */
 int32_t residua_solver_destroy(residua_solver *solver);
+
+/*
+ Sets the function that later solves of this solver call after each iteration; null removes it. On a GPU it is called
+ when later iterations are already in progress.
+
+ Asked of the caller:
+ `observer` does not unwind; `user` is valid for it until it is removed or the solver is destroyed.
+ */
+int32_t residua_solver_set_observer(residua_solver *solver,
+                                    residua_observer observer,
+                                    void *user);
+
+/*
+ Asks a solver to stop, from any thread: the current solve ends as interrupted, with x as good as it is then, and so
+ does each later one at its start, until residua_solver_resume. Never RESIDUA_BUSY. A distributed solver cannot be
+ cancelled: RESIDUA_UNSUPPORTED.
+ */
+int32_t residua_solver_cancel(residua_solver *solver);
+
+/*
+ Withdraws the request of residua_solver_cancel.
+ */
+int32_t residua_solver_resume(residua_solver *solver);
+
+/*
+ Sets the function that gets a line for each decision and outcome (RESIDUA_LOG_INFO) of all solves, and with `level`
+ RESIDUA_LOG_DEBUG one for each method that was tried; null removes it. Solves in several threads may call it at the
+ same time.
+
+ Asked of the caller:
+ `log` may be called by any thread that solves and does not unwind; `user` is valid for it until it is removed.
+ */
+int32_t residua_set_log(residua_log log,
+                        void *user,
+                        int32_t level);
 
 /*
  Sets the null space of A, spanned by `count` vectors of `n` elements of `type`, one after another, which are copied.

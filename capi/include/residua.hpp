@@ -39,7 +39,7 @@ struct Options : Handle<residua_options, residua_options_destroy> {
     /// Vectors of n elements that A takes to zero, one behind the other.
     Options &null_space(int64_t n, const std::vector<double> &vectors) {
         const int64_t count = columns(n, vectors);
-        return check(residua_options_set_null_space(handle, RESIDUA_F64, n, count, vectors.data())), *this;
+        return check(residua_options_set_null_space(handle, RESIDUA_FLOAT64, n, count, vectors.data())), *this;
     }
     /// Vectors of n elements that A takes near to zero where no boundary is near, one behind the other.
     Options &near_null_space(int64_t n, const std::vector<double> &vectors) {
@@ -85,10 +85,19 @@ struct Solver : Handle<residua_solver, residua_solver_destroy> {
            const std::vector<int32_t> &indices, const std::vector<double> &values) {
         if (offsets.empty() || indices.size() != values.size())
             throw std::invalid_argument("offsets are rows + 1 numbers, and indices as many as values");
-        check(residua_solver_from_csr(&handle, options.handle, RESIDUA_F64, static_cast<int64_t>(offsets.size()) - 1,
+        check(residua_solver_from_csr(&handle, options.handle, RESIDUA_FLOAT64, static_cast<int64_t>(offsets.size()) - 1,
                                       columns, static_cast<int64_t>(values.size()), 0, 64, offsets.data(), 32,
                                       indices.data(), values.data()));
     }
+    /// The solver of the transposed matrix, with the same settings and factors of its own.
+    Solver transposed() const {
+        Solver other;
+        check(residua_solver_transposed(handle, &other.handle));
+        return other;
+    }
+    /// Asks it to stop, from any thread, until resume().
+    void cancel() { check(residua_solver_cancel(handle)); }
+    void resume() { check(residua_solver_resume(handle)); }
     void update(const std::vector<double> &values) {
         check(residua_solver_update(handle, values.data(), static_cast<int64_t>(values.size())));
     }
@@ -99,6 +108,9 @@ struct Solver : Handle<residua_solver, residua_solver_destroy> {
                                    static_cast<int64_t>(x.size()), &report.handle));
         return report;
     }
+
+  private:
+    Solver() = default;
 };
 
 } // namespace residua

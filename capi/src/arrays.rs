@@ -14,7 +14,7 @@ pub(crate) unsafe fn slice<'a, T>(what: &str, data: *const c_void, len: usize) -
         return Ok(&[]);
     }
     check::<T>(what, data, len)?;
-    // SAFETY: not null, aligned, no longer than memory can be; the caller promises the rest.
+    // SAFETY: the pointer is not null and aligned, and the length fits memory; the caller guarantees the rest.
     Ok(unsafe { std::slice::from_raw_parts(data.cast(), len) })
 }
 
@@ -34,8 +34,7 @@ pub(crate) fn check<T>(what: &str, data: *const c_void, len: usize) -> Answer {
 
 /// A number of elements given by the caller.
 pub(crate) fn length(what: &str, count: i64) -> Answer<usize> {
-    usize::try_from(count)
-        .map_err(|_| Fault::argument(format!("{what} is {count}: a number from 0 on is needed")))
+    usize::try_from(count).map_err(|_| Fault::argument(format!("{what} is {count}; it must be at least 0")))
 }
 
 /// The place of arrays.
@@ -73,7 +72,7 @@ impl Raw {
         let base = match self.base {
             0 => 0,
             1 => 1,
-            other => return Err(Fault::argument(format!("base {other}: 0 or 1 is possible"))),
+            other => return Err(Fault::argument(format!("base {other}: use 0 or 1"))),
         };
         let shape = (length("rows", self.shape.0)?, length("columns", self.shape.1)?);
         let entries = length("entries", self.entries)?;
@@ -92,7 +91,7 @@ impl Raw {
     pub(crate) unsafe fn on_host<'a, T: Scalar>(&self) -> Answer<Arrays<'a, T, Host>> {
         let Sizes { shape, entries, base, first } = self.sizes()?;
         let names = self.names();
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (first, second, values) = unsafe {
             (
                 integers(names.0, self.first, first)?,
@@ -110,7 +109,7 @@ impl Raw {
     pub(crate) unsafe fn on_gpu<'a, T: Scalar>(&self, cuda: &Cuda) -> Answer<Arrays<'a, T, Cuda>> {
         let Sizes { shape, entries, base, first } = self.sizes()?;
         let names = self.names();
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (first, second, values) = unsafe {
             (
                 integers_on(cuda, names.0, self.first, first)?,
@@ -136,9 +135,9 @@ unsafe fn integers<'a>(
     len: usize,
 ) -> Answer<Integers<'a, Host>> {
     match bits {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         32 => Ok(Integers::Short(unsafe { slice(what, data, len)? })),
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         64 => Ok(Integers::Long(unsafe { slice(what, data, len)? })),
         _ => Err(no_width(what, bits)),
     }
@@ -155,9 +154,9 @@ unsafe fn integers_on<'a>(
     len: usize,
 ) -> Answer<Integers<'a, Cuda>> {
     match bits {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         32 => Ok(Integers::Short(unsafe { on_gpu(cuda, what, data, len)? })),
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         64 => Ok(Integers::Long(unsafe { on_gpu(cuda, what, data, len)? })),
         _ => Err(no_width(what, bits)),
     }
@@ -177,7 +176,7 @@ pub(crate) fn check_on<T>(cuda: &Cuda, what: &str, data: *const c_void, len: usi
     check::<T>(what, data, len)?;
     let found = gpu_of(what, data)?.ordinal();
     if found != cuda.ordinal() {
-        let text = format!("{what} lies on GPU {found}, other arrays on GPU {}", cuda.ordinal());
+        let text = format!("{what} is on GPU {found}, but other arrays are on GPU {}", cuda.ordinal());
         return Err(Fault::argument(text));
     }
     Ok(())
@@ -197,6 +196,6 @@ pub(crate) unsafe fn on_gpu<'a, T: Element>(
     if len > 0 {
         check_on::<T>(cuda, what, data, len)?;
     }
-    // SAFETY: it lies on this GPU and is aligned; the caller promises the rest.
+    // SAFETY: the array is in this GPU's memory and aligned; the caller guarantees the rest.
     Ok(unsafe { cuda.foreign(data.addr() as u64, len) })
 }

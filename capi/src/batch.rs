@@ -2,7 +2,7 @@
 
 use crate::arrays::length;
 use crate::solver::by_type;
-use crate::solver::{RESIDUA_C32, RESIDUA_C64, RESIDUA_F32, RESIDUA_F64};
+use crate::solver::{RESIDUA_COMPLEX64, RESIDUA_COMPLEX128, RESIDUA_FLOAT32, RESIDUA_FLOAT64};
 use crate::status::{Answer, Fault, guard};
 use num_complex::Complex;
 use residua_core::Host;
@@ -33,7 +33,7 @@ unsafe fn array<'a, T>(what: &str, address: *const c_void, len: usize) -> Answer
     match (len, address.is_null()) {
         (0, _) => Ok(&[]),
         (_, true) => Err(Fault::null(what)),
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         _ => Ok(unsafe { std::slice::from_raw_parts(address.cast(), len) }),
     }
 }
@@ -46,7 +46,7 @@ unsafe fn array_mut<'a, T>(what: &str, address: *mut c_void, len: usize) -> Answ
     match (len, address.is_null()) {
         (0, _) => Ok(&mut []),
         (_, true) => Err(Fault::null(what)),
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         _ => Ok(unsafe { std::slice::from_raw_parts_mut(address.cast(), len) }),
     }
 }
@@ -68,18 +68,18 @@ unsafe fn solve<T: Solvable>(
     let batch = if offsets.is_null() {
         Batch::<T>::dense(Host, systems, size)?
     } else {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let offsets: &[u64] = unsafe { array("offsets", offsets.cast(), product(&[size])? + 1)? };
         let entries =
             usize::try_from(offsets[size]).map_err(|_| Fault::argument("offsets beyond all memory"))?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let columns: &[u32] = unsafe { array("columns", columns.cast(), product(&[entries])?)? };
         Batch::one_pattern(Host, systems, offsets.to_vec(), columns.to_vec())?
     };
     let mut batch = if tolerance > 0.0 { batch.tolerance(tolerance) } else { batch };
     let entries = product(&[batch.entries()])?;
     let numbers = product(&[systems, size, vectors])?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (values, b, x) = unsafe {
         (
             array::<T>("values", values, entries)?,
@@ -89,14 +89,14 @@ unsafe fn solve<T: Solvable>(
     };
     let verdicts = batch.solve_into(values, b, x)?;
     if !solved.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let solved: &mut [u8] = unsafe { array_mut("solved", solved.cast(), systems)? };
         for (solved, outcome) in solved.iter_mut().zip(&verdicts.outcomes) {
             *solved = u8::from(outcome.is_solved()) + u8::from(outcome.is_converged());
         }
     }
     if !residuals.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { array_mut("residuals", residuals.cast(), systems)? }.copy_from_slice(&verdicts.residuals);
     }
     Ok(())
@@ -132,7 +132,7 @@ pub unsafe extern "C" fn residua_solve_batch(
     guard(|| {
         let (systems, size) = (length("systems", systems)?, length("size", size)?);
         let asked = Asked { systems, size, vectors: length("vectors", vectors)?, tolerance };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         by_type!(r#type, T => unsafe {
             solve::<T>(&asked, offsets, columns, values, b, x, solved, residuals)
         })

@@ -1,7 +1,8 @@
 //! Solvers whose rows are distributed over the processes of an MPI communicator.
 
 use crate::arrays::Raw;
-use crate::engine::{Engine, Given, on_host_alone, vectors};
+use crate::engine::{Engine, Given, How, on_host_alone, vectors};
+use crate::observe::told;
 use crate::options::Settings;
 use crate::report::Filed;
 use crate::status::{Answer, Fault, RESIDUA_UNSUPPORTED};
@@ -9,7 +10,6 @@ use residua_core::ranks::Group;
 use residua_core::solver::{Device, RowsSolver, Solvable};
 use residua_core::{Error, Host};
 use std::ffi::c_void;
-use std::ops::ControlFlow;
 
 /// A solver for this process's rows together with those of the other processes.
 pub(crate) struct Distributed<T: Solvable> {
@@ -29,7 +29,7 @@ impl<T: Solvable> Distributed<T> {
             return Err(Fault::argument("a distributed solver computes on the CPU: device is auto or cpu"));
         }
         let group = Group::from_mpi(comm)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let own = match unsafe { raw.on_host::<T>() } {
             Ok(arrays) => arrays.to_csr(&Host),
             Err(fault) => Err(Error::InvalidMatrix(fault.text)),
@@ -45,14 +45,20 @@ impl<T: Solvable> Engine for Distributed<T> {
     }
 
     unsafe fn update(&mut self, _: *const c_void, _: usize, _: Option<u64>) -> Answer {
-        Err(Fault::new(RESIDUA_UNSUPPORTED, "a distributed solver takes no new values: make a new one"))
+        Err(Fault::new(RESIDUA_UNSUPPORTED, "a distributed solver cannot take new values: make a new one"))
     }
 
-    unsafe fn solve(&mut self, count: usize, b: Given, x: Given, stream: Option<u64>) -> Answer<Vec<Filed>> {
+    unsafe fn solve(
+        &mut self,
+        count: usize,
+        b: Given,
+        x: Given,
+        (stream, observer): How,
+    ) -> Answer<Vec<Filed>> {
         on_host_alone(stream, "a distributed solver")?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (b, x) = unsafe { vectors(self.shape(), count, b, x)? };
-        let told = self.solver.solve_with(b, x, |_| ControlFlow::Continue(()))?;
+        let told = self.solver.solve_with(b, x, told(observer))?;
         let (reports, histories): (Vec<_>, Vec<_>) = told.into_iter().unzip();
         self.histories = histories;
         Ok(reports.iter().map(Filed::of_solver).collect())

@@ -1,24 +1,27 @@
-//! Matrix-free solvers, whose operator is a function of the caller.
+//! Solvers by one Krylov method on the CPU, whose operator or preconditioner is a function of the caller.
 
-use crate::engine::{Engine, Given, on_host_alone, vectors};
+use crate::arrays::Raw;
+use crate::engine::{Engine, Given, How, on_host_alone, vectors};
+use crate::observe::Observer;
 use crate::options::Settings;
 use crate::report::Filed;
-use crate::status::{Answer, Fault, RESIDUA_CALLBACK, RESIDUA_UNSUPPORTED};
+use crate::status::{Answer, Fault, RESIDUA_CALLBACK, RESIDUA_DIMENSION, RESIDUA_UNSUPPORTED};
+use residua_core::assemble::Assembly;
 use residua_core::backend::Space;
 use residua_core::krylov::{
     BiConjugateGradients, ConjugateGradients, FlexibleMinimalResidual, Krylov, Method as Recurrence,
     MinimalResidual, SolveOptions,
 };
 use residua_core::operator::FunctionOperator;
-use residua_core::precondition::Identity;
-use residua_core::solver::Method;
-use residua_core::{Error, Host, Scalar};
+use residua_core::precondition::{Identity, Preconditioner};
+use residua_core::solver::{Canceller, Method};
+use residua_core::{Csr, Error, Host, LinearOperator, Scalar};
 use std::ffi::c_void;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// Writes y = A x for the `n` elements of x and y, of the solver's type, and returns 0 on success. It must not throw,
-/// jump out or unwind.
+/// Writes y = A x, or z = M^-1 r for a preconditioner, for the `n` elements of both, of the solver's type, and returns
+/// 0 on success. It must not throw, jump out or unwind.
 #[allow(non_camel_case_types, reason = "its name in C")]
 pub type residua_apply =
     Option<unsafe extern "C" fn(user: *mut c_void, n: i64, x: *const c_void, y: *mut c_void) -> i32>;
@@ -30,99 +33,213 @@ pub(crate) struct Callback {
     pub(crate) user: *mut c_void,
 }
 
-// SAFETY: the header asks for a callback that the thread which solves may call, whichever that is; calls are one at a
+// SAFETY: the header requires a callback that the solving thread may call, whichever thread that is; calls are one at a
 // time, since a solver is used by one call at a time.
 unsafe impl Send for Callback {}
 // SAFETY: as above.
 unsafe impl Sync for Callback {}
 
 impl Callback {
-    fn call<T>(&self, x: &[T], y: &mut [T]) -> i32 {
+    /// y from x; a code other than 0 is kept in `failed`.
+    fn call<T>(&self, x: &[T], y: &mut [T], failed: &AtomicI32) -> residua_core::Result<()> {
         // SAFETY: x and y are of as many elements as are told; the rest is the caller's own.
-        unsafe { (self.apply)(self.user, x.len() as i64, x.as_ptr().cast(), y.as_mut_ptr().cast()) }
+        let code =
+            unsafe { (self.apply)(self.user, x.len() as i64, x.as_ptr().cast(), y.as_mut_ptr().cast()) };
+        if code == 0 {
+            return Ok(());
+        }
+        failed.store(code, Ordering::Relaxed);
+        Err(Error::InvalidArgument("the callback failed".into()))
     }
 }
 
-/// A solver for an operator that is a function, on the CPU, without a preconditioner.
-pub(crate) struct MatrixFree<T> {
-    n: usize,
+/// z = M^-1 r by a callback.
+struct Applied<'a> {
+    rows: usize,
     callback: Callback,
+    failed: &'a AtomicI32,
+}
+
+impl<T: Scalar> Preconditioner<T, Host> for Applied<'_> {
+    fn rows(&self) -> Option<usize> {
+        Some(self.rows)
+    }
+
+    fn apply(&self, _: &Host, r: &[T], z: &mut [T]) -> residua_core::Result<()> {
+        self.callback.call(r, z, self.failed)
+    }
+
+    /// A function of the caller can't be recorded.
+    fn waits(&self) -> bool {
+        true
+    }
+
+    fn bytes(&self) -> usize {
+        2 * self.rows * size_of::<T>()
+    }
+}
+
+/// What such a solver multiplies with.
+enum Operator<T: Scalar> {
+    Function(Callback, usize),
+    /// A matrix, with the map of new values if these come in another order.
+    Stored(Box<(Csr<T>, Option<Assembly<Host>>)>),
+}
+
+/// A solver by one method, with functions of the caller.
+pub(crate) struct Iterative<T: Scalar> {
+    operator: Operator<T>,
+    preconditioner: Option<Callback>,
     method: Method,
     restart: usize,
     options: SolveOptions,
+    canceller: Canceller,
     histories: Vec<Vec<f64>>,
-    of: std::marker::PhantomData<fn() -> T>,
 }
 
-impl<T: Scalar> MatrixFree<T> {
-    pub(crate) fn new(n: usize, callback: Callback, settings: &Settings) -> Answer<Self> {
-        if let Some(name) = &settings.needs_matrix {
+impl<T: Scalar> Iterative<T> {
+    /// A matrix-free solver.
+    pub(crate) fn of_function(n: usize, callback: Callback, settings: &Settings) -> Answer<Self> {
+        if let Some(name) = settings.needs_matrix.first() {
             return Err(Fault::argument(format!(
                 "option {name} needs a matrix, and this solver is matrix-free"
             )));
         }
+        Self::new(Operator::Function(callback, n), settings)
+    }
+
+    /// A solver of a matrix with the preconditioner of the settings.
+    ///
+    /// # Safety
+    /// As for [`Raw::on_host`].
+    pub(crate) unsafe fn of_matrix(raw: &Raw, settings: &Settings) -> Answer<Self> {
+        if let Some(name) = settings.needs_matrix.iter().find(|name| *name != "updates") {
+            return Err(Fault::argument(format!(
+                "option {name} does not go with residua_options_set_preconditioner"
+            )));
+        }
+        // SAFETY: guaranteed by the caller.
+        let (a, kept) = unsafe { raw.on_host::<T>()? }.build(&Host, true)?;
+        if a.rows() != a.columns() {
+            let text = format!(
+                "a preconditioner of your own is for square matrices, not {} x {}",
+                a.rows(),
+                a.columns()
+            );
+            return Err(Fault::new(RESIDUA_UNSUPPORTED, text));
+        }
+        Self::new(Operator::Stored(Box::new((a, kept.map(|(_, map)| map)))), settings)
+    }
+
+    fn new(operator: Operator<T>, settings: &Settings) -> Answer<Self> {
         let method = match settings.method {
-            // Nothing is known about the function, so the most general method is used.
+            // Nothing is known about the functions, so the most general method is used.
             Method::Auto => Method::Gmres,
             m @ (Method::Cg | Method::Minres | Method::Gmres | Method::BiCgStab) => m,
-            other => return Err(Fault::argument(format!("method {other} needs a matrix"))),
+            other => return Err(Fault::argument(format!("method {other} takes no functions"))),
         };
-        let (restart, options) = (settings.restart, settings.krylov.clone());
         Ok(Self {
-            n,
-            callback,
+            operator,
+            preconditioner: settings.preconditioner,
             method,
-            restart,
-            options,
+            restart: settings.restart,
+            options: settings.krylov.clone(),
+            canceller: Canceller::default(),
             histories: Vec::new(),
-            of: std::marker::PhantomData,
         })
     }
 
-    fn run<M: Recurrence<T, Host>>(&self, method: M, b: &[T], x: &mut [T]) -> Answer<(Filed, Vec<f64>)> {
-        let (failed, callback) = (AtomicI32::new(0), self.callback);
-        let a = FunctionOperator::<T, Host, _>::new(self.n, self.n, |_: &Host, x: &[T], y: &mut [T]| {
-            match callback.call(x, y) {
-                0 => Ok(()),
-                code => {
-                    failed.store(code, Ordering::Relaxed);
-                    Err(Error::InvalidArgument("the callback failed".into()))
-                }
+    fn n(&self) -> usize {
+        match &self.operator {
+            Operator::Function(_, n) => *n,
+            Operator::Stored(stored) => stored.0.rows(),
+        }
+    }
+
+    fn run<M: Recurrence<T, Host>>(
+        &self,
+        method: M,
+        (b, x): (&[T], &mut [T]),
+        (number, observer): (usize, Option<Observer>),
+    ) -> Answer<(Filed, Vec<f64>)> {
+        let (failed, n) = (AtomicI32::new(0), self.n());
+        let (called, on_function, applied);
+        let a: &dyn LinearOperator<T, Host> = match &self.operator {
+            Operator::Function(callback, n) => {
+                called = |_: &Host, x: &[T], y: &mut [T]| callback.call(x, y, &failed);
+                on_function = FunctionOperator::<T, Host, _>::new(*n, *n, called);
+                &on_function
             }
-        });
+            Operator::Stored(stored) => &stored.0,
+        };
+        let m: &dyn Preconditioner<T, Host> = match self.preconditioner {
+            Some(callback) => {
+                applied = Applied { rows: n, callback, failed: &failed };
+                &applied
+            }
+            None => &Identity,
+        };
         let start = std::time::Instant::now();
         let mut solver = Krylov::with_method(Space::new(Host), method, self.options.clone())?;
-        let done = solver.solve(&a, &Identity, b, x, |_, _| ControlFlow::Continue(()));
+        let done =
+            solver.solve(a, m, b, x, |iteration, norm| match (self.canceller.is_cancelled(), observer) {
+                (true, _) => ControlFlow::Break(()),
+                (false, Some(observer)) => observer.tell(number, iteration, norm),
+                (false, None) => ControlFlow::Continue(()),
+            });
         match failed.load(Ordering::Relaxed) {
             0 => {}
             code => return Err(Fault::new(RESIDUA_CALLBACK, format!("the callback returned {code}"))),
         }
-        let filed = Filed::of_krylov(&done?, self.method, start.elapsed().as_secs_f64());
+        let with = if self.preconditioner.is_some() { "of the caller" } else { "none" };
+        let filed = Filed::of_krylov(&done?, (self.method, with), start.elapsed().as_secs_f64());
         Ok((filed, solver.into_history()))
     }
 }
 
-impl<T: Scalar> Engine for MatrixFree<T> {
+impl<T: Scalar> Engine for Iterative<T> {
     fn shape(&self) -> (usize, usize) {
-        (self.n, self.n)
+        (self.n(), self.n())
     }
 
-    unsafe fn update(&mut self, _: *const c_void, _: usize, _: Option<u64>) -> Answer {
-        Err(Fault::new(RESIDUA_UNSUPPORTED, "a matrix-free solver has no values to update"))
+    unsafe fn update(&mut self, values: *const c_void, len: usize, stream: Option<u64>) -> Answer {
+        on_host_alone(stream, "a solver with functions of the caller")?;
+        let Operator::Stored(stored) = &mut self.operator else {
+            return Err(Fault::new(RESIDUA_UNSUPPORTED, "a matrix-free solver has no values to update"));
+        };
+        let (a, map) = &mut **stored;
+        // SAFETY: guaranteed by the caller.
+        let values = unsafe { crate::arrays::slice::<T>("values", values, len)? };
+        match map {
+            Some(map) => map.update(&Host, values, a)?,
+            None if len != a.nonzeros() => {
+                let text = format!("{len} values, and {} are needed", a.nonzeros());
+                return Err(Fault::new(RESIDUA_DIMENSION, text));
+            }
+            None => a.values_mut().copy_from_slice(values),
+        }
+        Ok(())
     }
 
-    unsafe fn solve(&mut self, count: usize, b: Given, x: Given, stream: Option<u64>) -> Answer<Vec<Filed>> {
-        on_host_alone(stream, "a matrix-free solver")?;
+    unsafe fn solve(
+        &mut self,
+        count: usize,
+        b: Given,
+        x: Given,
+        (stream, observer): How,
+    ) -> Answer<Vec<Filed>> {
+        on_host_alone(stream, "a solver with functions of the caller")?;
         self.histories.clear();
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (b, x): (&[T], &mut [T]) = unsafe { vectors(self.shape(), count, b, x)? };
-        let mut filed = Vec::new();
-        for (b, x) in b.chunks(self.n.max(1)).zip(x.chunks_mut(self.n.max(1))) {
+        let (mut filed, n) = (Vec::new(), self.n());
+        for (number, pair) in b.chunks(n.max(1)).zip(x.chunks_mut(n.max(1))).enumerate() {
+            let heard = (number, observer);
             let (report, history) = match self.method {
-                Method::Cg => self.run(ConjugateGradients::new(&Host, self.n)?, b, x)?,
-                Method::Minres => self.run(MinimalResidual::new(&Host, self.n)?, b, x)?,
-                Method::BiCgStab => self.run(BiConjugateGradients::new(&Host, self.n)?, b, x)?,
-                _ => self.run(FlexibleMinimalResidual::new(&Host, self.n, self.restart)?, b, x)?,
+                Method::Cg => self.run(ConjugateGradients::new(&Host, n)?, pair, heard)?,
+                Method::Minres => self.run(MinimalResidual::new(&Host, n)?, pair, heard)?,
+                Method::BiCgStab => self.run(BiConjugateGradients::new(&Host, n)?, pair, heard)?,
+                _ => self.run(FlexibleMinimalResidual::new(&Host, n, self.restart)?, pair, heard)?,
             };
             filed.push(report);
             self.histories.push(history);
@@ -132,5 +249,9 @@ impl<T: Scalar> Engine for MatrixFree<T> {
 
     fn history(&self, right_hand_side: usize) -> &[f64] {
         self.histories.get(right_hand_side).map_or(&[], |history| history)
+    }
+
+    fn canceller(&self) -> Option<Canceller> {
+        Some(self.canceller.clone())
     }
 }

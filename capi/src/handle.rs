@@ -2,9 +2,11 @@
 //! number is used twice. So a handle that was destroyed, or never existed, is recognised.
 
 use crate::engine::Engine;
+use crate::observe::Observer;
 use crate::options::Settings;
 use crate::report::Filed;
 use crate::status::{Answer, Fault, RESIDUA_BUSY, RESIDUA_INVALID_HANDLE};
+use residua_core::solver::Canceller;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -12,8 +14,41 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, TryLockError};
 #[derive(Clone)]
 pub(crate) enum Object {
     Options(Arc<Mutex<Settings>>),
-    Solver(Arc<Mutex<Box<dyn Engine>>>),
+    Solver(Arc<Held>),
     Report(Arc<Filed>),
+}
+
+/// A solver, with what can be reached while it is at work.
+pub(crate) struct Held {
+    /// None if it cannot be cancelled.
+    pub(crate) canceller: Option<Canceller>,
+    inside: Mutex<Inside>,
+}
+
+/// A solver with its observer.
+pub(crate) struct Inside {
+    pub(crate) engine: Box<dyn Engine>,
+    pub(crate) observer: Option<Observer>,
+}
+
+impl Held {
+    pub(crate) fn new(engine: Box<dyn Engine>) -> Self {
+        Self { canceller: engine.canceller(), inside: Mutex::new(Inside { engine, observer: None }) }
+    }
+
+    /// The solver, or an error if it is in use.
+    pub(crate) fn idle(&self) -> Answer<MutexGuard<'_, Inside>> {
+        match self.inside.try_lock() {
+            Ok(inside) => Ok(inside),
+            Err(TryLockError::WouldBlock) => Err(Fault::new(
+                RESIDUA_BUSY,
+                "the solver is at work, in another thread or around this callback",
+            )),
+            Err(TryLockError::Poisoned(_)) => {
+                Err(Fault::new(crate::RESIDUA_INTERNAL, "a call on this solver ended in a fault: destroy it"))
+            }
+        }
+    }
 }
 
 #[derive(Default)]
@@ -28,10 +63,10 @@ fn table() -> MutexGuard<'static, Table> {
     TABLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A new handle, as a pointer of its kind.
+/// Makes a handle for an object and returns it as a pointer of the object's type in C.
 pub(crate) fn give<H>(object: Object) -> *mut H {
     let mut table = table();
-    table.last += 16; // aligned like any pointer, for tools that look at them
+    table.last += 16; // the alignment of memory that is allocated, for tools that check pointers
     let number = table.last;
     table.objects.insert(number, object);
     std::ptr::without_provenance_mut(number)
@@ -40,7 +75,7 @@ pub(crate) fn give<H>(object: Object) -> *mut H {
 fn stale(kind: &str) -> Fault {
     Fault::new(
         RESIDUA_INVALID_HANDLE,
-        format!("no {kind} handle: destroyed already, of another kind, or never made"),
+        format!("not a valid {kind} handle: destroyed already, of another kind, or never made"),
     )
 }
 
@@ -67,17 +102,4 @@ pub(crate) fn destroy<H>(kind: &str, handle: *mut H, is_kind: impl FnOnce(&Objec
     drop(table);
     drop(object);
     Ok(())
-}
-
-/// The engine, or an error if it is in use.
-pub(crate) fn idle(engine: &Mutex<Box<dyn Engine>>) -> Answer<MutexGuard<'_, Box<dyn Engine>>> {
-    match engine.try_lock() {
-        Ok(engine) => Ok(engine),
-        Err(TryLockError::WouldBlock) => {
-            Err(Fault::new(RESIDUA_BUSY, "the solver is at work, in another thread or around this callback"))
-        }
-        Err(TryLockError::Poisoned(_)) => {
-            Err(Fault::new(crate::RESIDUA_INTERNAL, "a call on this solver ended in a fault: destroy it"))
-        }
-    }
 }

@@ -8,7 +8,9 @@
 //! | `options`, `spaces` | options by name, and options that are arrays |
 //! | `arrays` | a caller's arrays, on the host or on a GPU, as the arrays of a matrix |
 //! | `engine` | solvers of the four types of values, with one trait |
-//! | `function`, `distributed` | matrix-free solvers, and solvers with rows distributed over MPI processes |
+//! | `function` | solvers whose operator or preconditioner is a function of the caller |
+//! | `distributed` | solvers with rows distributed over MPI processes |
+//! | `observe` | observers, cancellation, the log |
 //! | `batch` | thousands of small systems at once |
 //! | `solver`, `report` | the entries |
 
@@ -19,6 +21,7 @@ mod distributed;
 mod engine;
 mod function;
 mod handle;
+mod observe;
 mod options;
 mod report;
 mod solver;
@@ -26,6 +29,7 @@ mod spaces;
 mod status;
 
 pub use batch::*;
+pub use observe::*;
 pub use options::*;
 pub use report::*;
 pub use solver::*;

@@ -1,11 +1,12 @@
 //! Options by name, so that new ones need no new function.
 
+use crate::function::{Callback, residua_apply};
 use crate::handle::{Object, destroy, find, give};
 use crate::status::{Answer, Fault, guard, text};
 use residua_core::krylov::SolveOptions;
 use residua_core::scalar::Symmetry;
 use residua_core::solver::{Builder, Device, Method};
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -24,8 +25,10 @@ pub(crate) struct Settings {
     pub(crate) method: Method,
     pub(crate) device: Device,
     pub(crate) restart: usize,
-    /// The name of an option that was set, but is not available for matrix-free solvers.
-    pub(crate) needs_matrix: Option<String>,
+    /// The names of options that were set, but are not available for matrix-free solvers.
+    pub(crate) needs_matrix: Vec<String>,
+    /// A preconditioner of the caller.
+    pub(crate) preconditioner: Option<Callback>,
     /// The name of an option that was set, but is not available for solvers of a matrix.
     pub(crate) needs_function: Option<String>,
 }
@@ -38,7 +41,8 @@ impl Default for Settings {
             method: Method::Auto,
             device: Device::Auto,
             restart: 30,
-            needs_matrix: None,
+            needs_matrix: Vec::new(),
+            preconditioner: None,
             needs_function: None,
         }
     }
@@ -69,16 +73,21 @@ fn yes(name: &str, value: &str) -> Answer<bool> {
     match value {
         "yes" => Ok(true),
         "no" => Ok(false),
-        _ => Err(Fault::argument(format!("option {name}: '{value}' is neither yes nor no"))),
+        _ => Err(Fault::argument(format!("option {name}: '{value}' must be yes or no"))),
     }
 }
 
 impl Settings {
     /// Returns an error if an option was set that solvers of a matrix do not have.
     pub(crate) fn refuse_function(&self) -> Answer {
+        if self.preconditioner.is_some() {
+            return Err(Fault::argument(
+                "a preconditioner of your own is for arrays on the host, of one process",
+            ));
+        }
         match &self.needs_function {
             Some(name) => {
-                let text = format!("option {name} is for matrix-free solvers, and this one has a matrix");
+                let text = format!("option {name} is for matrix-free solvers, but this one has a matrix");
                 Err(Fault::argument(text))
             }
             None => Ok(()),
@@ -119,7 +128,7 @@ impl Settings {
                 "symmetric" => Symmetry::Symmetric,
                 "hermitian" => Symmetry::Hermitian,
                 _ => {
-                    let text = format!("option {name}: '{value}' is neither symmetric nor hermitian");
+                    let text = format!("option {name}: '{value}' must be symmetric or hermitian");
                     return Err(Fault::argument(text));
                 }
             }),
@@ -143,7 +152,7 @@ impl Settings {
             }
         };
         if of_a_matrix {
-            self.needs_matrix = Some(name.into());
+            self.needs_matrix.push(name.into());
         }
         Ok(())
     }
@@ -204,7 +213,7 @@ pub(crate) fn change(
     })?;
     let mut settings = found.lock().unwrap_or_else(PoisonError::into_inner);
     settings.builder = how(settings.builder.clone());
-    settings.needs_matrix = Some(name.into());
+    settings.needs_matrix.push(name.into());
     Ok(())
 }
 
@@ -219,7 +228,7 @@ pub unsafe extern "C" fn residua_options_create(options: *mut *mut residua_optio
             return Err(Fault::null("options"));
         }
         let made = give(Object::Options(Arc::new(Mutex::new(Settings::default()))));
-        // SAFETY: not null, and the caller promises room for a handle.
+        // SAFETY: the pointer is not null, and the caller guarantees room for a handle.
         unsafe { *options = made };
         Ok(())
     })
@@ -239,13 +248,39 @@ pub unsafe extern "C" fn residua_options_set(
     value: *const c_char,
 ) -> i32 {
     guard(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (name, value) = unsafe { (text("name", name)?, text("value", value)?) };
         let found = find("options", options, |object| match object {
             Object::Options(settings) => Some(settings),
             _ => None,
         })?;
         found.lock().unwrap_or_else(PoisonError::into_inner).set(name, value)
+    })
+}
+
+/// Sets a preconditioner of your own: `apply` writes z = M^-1 r; null removes it. A solver that is made with it, from a
+/// function or from CSR or coordinates on the host, runs one method on the CPU: cg (M must be symmetric or Hermitian
+/// positive definite), minres (likewise), bicgstab or gmres, which auto selects and for which M may change from call to
+/// call. It takes the options tolerance, absolute_tolerance, max_iterations, stagnation_window, method, restart and
+/// updates. `user` is passed to `apply`, in the thread that solves.
+///
+/// # Safety
+/// `apply` writes n elements and does not unwind; `user` is valid for it as long as a solver made with these options
+/// exists.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn residua_options_set_preconditioner(
+    options: *mut residua_options,
+    apply: residua_apply,
+    user: *mut c_void,
+) -> i32 {
+    guard(|| {
+        let found = find("options", options, |object| match object {
+            Object::Options(settings) => Some(settings),
+            _ => None,
+        })?;
+        let mut settings = found.lock().unwrap_or_else(PoisonError::into_inner);
+        settings.preconditioner = apply.map(|apply| Callback { apply, user });
+        Ok(())
     })
 }
 

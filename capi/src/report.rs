@@ -1,6 +1,7 @@
 //! Reports on how a solve ended.
 
 use crate::handle::{Object, destroy, find};
+use crate::observe::{RESIDUA_LOG_DEBUG, RESIDUA_LOG_INFO};
 use crate::status::{Answer, Fault, guard, text};
 use residua_core::krylov::{Outcome, Report};
 use residua_core::solver::{Method, SolveReport};
@@ -18,6 +19,8 @@ pub(crate) struct Filed {
     outcome: Outcome,
     numbers: Vec<(&'static str, f64)>,
     texts: Vec<(&'static str, String)>,
+    /// Lines of the trail that are decisions; attempts follow.
+    decisions: usize,
 }
 
 impl Filed {
@@ -58,6 +61,7 @@ impl Filed {
                 ("seconds_setup", s.look + s.reorder + s.convert + s.setup),
                 ("seconds_update", s.update),
             ],
+            decisions: report.trail.decisions.len(),
             texts: vec![
                 ("outcome", report.outcome.to_string()),
                 ("status", report.outcome.status().into()),
@@ -71,7 +75,8 @@ impl Filed {
         }
     }
 
-    pub(crate) fn of_krylov(report: &Report, method: Method, seconds: f64) -> Self {
+    /// A report of one method, with the name of its preconditioner.
+    pub(crate) fn of_krylov(report: &Report, (method, preconditioner): (Method, &str), seconds: f64) -> Self {
         Self {
             outcome: report.outcome,
             numbers: vec![
@@ -80,15 +85,36 @@ impl Filed {
                 ("relative_residual", report.relative_residual),
                 ("seconds", seconds),
             ],
+            decisions: 0,
             texts: vec![
                 ("outcome", report.outcome.to_string()),
                 ("status", report.outcome.status().into()),
                 ("method", method.to_string()),
-                ("preconditioner", "none".into()),
+                ("preconditioner", preconditioner.into()),
                 ("device", "CPU".into()),
-                ("trail", format!("{method} on a function of the caller: {}\n", report.outcome)),
+                ("trail", format!("{method} with functions of the caller: {}\n", report.outcome)),
             ],
         }
+    }
+
+    /// Lines for a log, each with its level.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (i32, String)> {
+        let text = |name| self.texts.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| text);
+        let number =
+            |name| self.numbers.iter().find(|(known, _)| *known == name).map_or(f64::NAN, |(_, n)| *n);
+        let end = format!(
+            "{}: {} with {}, {} iterations, relative residual {:.1e}",
+            self.outcome,
+            text("method"),
+            text("preconditioner"),
+            number("iterations"),
+            number("relative_residual")
+        );
+        let trail = text("trail").lines().enumerate().map(|(place, line)| {
+            let level = if place < self.decisions { RESIDUA_LOG_INFO } else { RESIDUA_LOG_DEBUG };
+            (level, line.to_owned())
+        });
+        trail.chain(std::iter::once((RESIDUA_LOG_INFO, end)))
     }
 }
 
@@ -117,7 +143,7 @@ pub unsafe extern "C" fn residua_report_converged(report: *const residua_report,
         if converged.is_null() {
             return Err(Fault::null("converged"));
         }
-        // SAFETY: not null, and the caller promises room.
+        // SAFETY: the pointer is not null, and the caller guarantees room.
         unsafe { *converged = filed.outcome.is_converged().into() };
         Ok(())
     })
@@ -137,13 +163,13 @@ pub unsafe extern "C" fn residua_report_number(
     number: *mut f64,
 ) -> i32 {
     guard(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let name = unsafe { text("name", name)? };
         let filed = filed(report)?;
         if number.is_null() {
             return Err(Fault::null("number"));
         }
-        // SAFETY: not null, and the caller promises room.
+        // SAFETY: the pointer is not null, and the caller guarantees room.
         unsafe { *number = *by_name(&filed.numbers, name)? };
         Ok(())
     })
@@ -165,7 +191,7 @@ pub unsafe extern "C" fn residua_report_text(
     length: *mut usize,
 ) -> i32 {
     guard(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let name = unsafe { text("name", name)? };
         let filed = filed(report)?;
         let told = by_name(&filed.texts, name)?;
@@ -173,7 +199,7 @@ pub unsafe extern "C" fn residua_report_text(
             return Err(Fault::null("buffer"));
         }
         if !length.is_null() {
-            // SAFETY: not null, and the caller promises room.
+            // SAFETY: the pointer is not null, and the caller guarantees room.
             unsafe { *length = told.len() };
         }
         if capacity > 0 {

@@ -4,26 +4,27 @@ use crate::arrays::{Place, Raw, gpu_of, length};
 #[cfg(unix)]
 use crate::distributed::Distributed;
 use crate::engine::{Engine, Given, Stored};
-use crate::function::{Callback, MatrixFree};
-use crate::handle::{Object, destroy, find, give, idle};
+use crate::function::{Callback, Iterative};
+use crate::handle::{Held, Object, destroy, find, give};
+use crate::observe::log;
 use crate::options::{residua_options, settings};
 use crate::report::residua_report;
 use crate::status::{Answer, Fault, guard};
 use num_complex::Complex;
 use residua_core::assemble::Layout;
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 pub use crate::function::residua_apply;
 
 /// Values are `float`.
-pub const RESIDUA_F32: i32 = 0;
+pub const RESIDUA_FLOAT32: i32 = 0;
 /// Values are `double`.
-pub const RESIDUA_F64: i32 = 1;
+pub const RESIDUA_FLOAT64: i32 = 1;
 /// Values are pairs of `float`: real and imaginary part.
-pub const RESIDUA_C32: i32 = 2;
+pub const RESIDUA_COMPLEX64: i32 = 2;
 /// Values are pairs of `double`: real and imaginary part.
-pub const RESIDUA_C64: i32 = 3;
+pub const RESIDUA_COMPLEX128: i32 = 3;
 
 /// A solver for one matrix and many right-hand sides.
 #[allow(non_camel_case_types, reason = "its name in C")]
@@ -35,25 +36,25 @@ pub struct residua_solver {
 macro_rules! by_type {
     ($number:expr, $T:ident => $body:expr) => {
         match $number {
-            RESIDUA_F32 => {
+            RESIDUA_FLOAT32 => {
                 type $T = f32;
                 $body
             }
-            RESIDUA_F64 => {
+            RESIDUA_FLOAT64 => {
                 type $T = f64;
                 $body
             }
-            RESIDUA_C32 => {
+            RESIDUA_COMPLEX64 => {
                 type $T = Complex<f32>;
                 $body
             }
-            RESIDUA_C64 => {
+            RESIDUA_COMPLEX128 => {
                 type $T = Complex<f64>;
                 $body
             }
-            other => {
-                Err(Fault::argument(format!("no type of values {other}: choose RESIDUA_F32 to RESIDUA_C64")))
-            }
+            other => Err(Fault::argument(format!(
+                "invalid type of values {other}: choose RESIDUA_FLOAT32 to RESIDUA_COMPLEX128"
+            ))),
         }
     };
 }
@@ -65,7 +66,7 @@ fn put(solver: *mut *mut residua_solver, make: impl FnOnce() -> Answer<Box<dyn E
         if solver.is_null() {
             return Err(Fault::null("solver"));
         }
-        let made = give(Object::Solver(Arc::new(Mutex::new(make()?))));
+        let made = give(Object::Solver(Arc::new(Held::new(make()?))));
         // SAFETY: not null, and the entries' callers promise room for a handle.
         unsafe { *solver = made };
         Ok(())
@@ -83,8 +84,13 @@ unsafe fn stored(
     place: impl FnOnce() -> Answer<Place>,
 ) -> Answer<Box<dyn Engine>> {
     let settings = settings(options)?;
-    // SAFETY: the caller's promise.
-    by_type!(r#type, T => Ok(Box::new(unsafe { Stored::<T>::new(raw, place()?, &settings)? })))
+    let place = place()?;
+    if settings.preconditioner.is_some() && matches!(place, Place::Host) {
+        // SAFETY: guaranteed by the caller.
+        return by_type!(r#type, T => Ok(Box::new(unsafe { Iterative::<T>::of_matrix(raw, &settings)? })));
+    }
+    // SAFETY: guaranteed by the caller.
+    by_type!(r#type, T => Ok(Box::new(unsafe { Stored::<T>::new(raw, place, &settings)? })))
 }
 
 /// The GPU on which these arrays are, with the caller's stream that writes them.
@@ -117,7 +123,7 @@ pub unsafe extern "C" fn residua_solver_from_csr(
 ) -> i32 {
     let (first, second) = ((offsets, offset_bits), (column_indices, column_bits));
     let raw = Raw { layout: Layout::Rows, shape: (rows, columns), entries, base, first, second, values };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     put(solver, || unsafe { stored(r#type, &raw, options, || Ok(Place::Host)) })
 }
 
@@ -143,7 +149,7 @@ pub unsafe extern "C" fn residua_solver_from_coo(
 ) -> i32 {
     let (first, second) = ((row_indices, index_bits), (column_indices, index_bits));
     let raw = Raw { layout: Layout::Triplets, shape: (rows, columns), entries, base, first, second, values };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     put(solver, || unsafe { stored(r#type, &raw, options, || Ok(Place::Host)) })
 }
 
@@ -172,7 +178,7 @@ pub unsafe extern "C" fn residua_solver_from_csr_device(
 ) -> i32 {
     let (first, second) = ((offsets, offset_bits), (column_indices, column_bits));
     let raw = Raw { layout: Layout::Rows, shape: (rows, columns), entries, base, first, second, values };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     put(solver, || unsafe { stored(r#type, &raw, options, || on_gpu_of(&raw, stream)) })
 }
 
@@ -198,7 +204,7 @@ pub unsafe extern "C" fn residua_solver_from_coo_device(
 ) -> i32 {
     let (first, second) = ((row_indices, index_bits), (column_indices, index_bits));
     let raw = Raw { layout: Layout::Triplets, shape: (rows, columns), entries, base, first, second, values };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     put(solver, || unsafe { stored(r#type, &raw, options, || on_gpu_of(&raw, stream)) })
 }
 
@@ -233,7 +239,7 @@ pub unsafe extern "C" fn residua_solver_create_distributed(
         #[cfg(unix)]
         {
             let settings = settings(options)?;
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             by_type!(r#type, T => Ok(Box::new(unsafe { Distributed::<T>::new(&raw, comm, &settings)? })))
         }
         #[cfg(not(unix))]
@@ -244,8 +250,9 @@ pub unsafe extern "C" fn residua_solver_create_distributed(
     })
 }
 
-/// Makes a matrix-free solver with `n` unknowns, on the CPU, without a preconditioner: `apply` writes y = A x. Methods
-/// are cg, minres, gmres (which auto selects) and bicgstab. `user` is passed to `apply`, in the thread that solves.
+/// Makes a matrix-free solver with `n` unknowns, on the CPU, without a preconditioner or with yours
+/// (residua_options_set_preconditioner): `apply` writes y = A x. Methods are cg, minres, gmres (which auto selects) and
+/// bicgstab. `user` is passed to `apply`, in the thread that solves.
 ///
 /// # Safety
 /// `apply` writes n elements and does not unwind; `user` is valid for it as long as the solver exists; `solver` is null
@@ -263,13 +270,27 @@ pub unsafe extern "C" fn residua_solver_from_function(
         let settings = settings(options)?;
         let n = length("n", n)?;
         let callback = Callback { apply: apply.ok_or_else(|| Fault::null("apply"))?, user };
-        by_type!(r#type, T => Ok(Box::new(MatrixFree::<T>::new(n, callback, &settings)?)))
+        by_type!(r#type, T => Ok(Box::new(Iterative::<T>::of_function(n, callback, &settings)?)))
     })
 }
 
-fn engine(solver: *const residua_solver) -> Answer<Arc<Mutex<Box<dyn Engine>>>> {
+/// Makes a solver for A^T with the settings of `solver`, on the same device; it chooses and sets up anew, and keeps
+/// factors of its own. New values for it are those of A^T, in rows with ascending columns. For complex values, A^H x = b
+/// is A^T y = conj(b) with x = conj(y).
+///
+/// # Safety
+/// `transposed` is null or can be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn residua_solver_transposed(
+    solver: *const residua_solver,
+    transposed: *mut *mut residua_solver,
+) -> i32 {
+    put(transposed, || engine(solver)?.idle()?.engine.transposed())
+}
+
+pub(crate) fn engine(solver: *const residua_solver) -> Answer<Arc<Held>> {
     find("solver", solver, |object| match object {
-        Object::Solver(engine) => Some(engine),
+        Object::Solver(held) => Some(held),
         _ => None,
     })
 }
@@ -284,7 +305,7 @@ pub unsafe extern "C" fn residua_solver_update(
     values: *const c_void,
     entries: i64,
 ) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     guard(|| unsafe { update(solver, values, entries, None) })
 }
 
@@ -311,10 +332,10 @@ pub unsafe extern "C" fn residua_solver_update_csr(
 ) -> i32 {
     let (first, second) = ((offsets, offset_bits), (column_indices, column_bits));
     let raw = Raw { layout: Layout::Rows, shape: (rows, columns), entries, base, first, second, values };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     guard(|| unsafe {
         let engine = engine(solver)?;
-        idle(&engine)?.update_matrix(&raw)
+        engine.idle()?.engine.update_matrix(&raw)
     })
 }
 
@@ -337,10 +358,10 @@ pub unsafe extern "C" fn residua_solver_update_coo(
 ) -> i32 {
     let (first, second) = ((row_indices, index_bits), (column_indices, index_bits));
     let raw = Raw { layout: Layout::Triplets, shape: (rows, columns), entries, base, first, second, values };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     guard(|| unsafe {
         let engine = engine(solver)?;
-        idle(&engine)?.update_matrix(&raw)
+        engine.idle()?.engine.update_matrix(&raw)
     })
 }
 
@@ -356,7 +377,7 @@ pub unsafe extern "C" fn residua_solver_update_device(
     entries: i64,
     stream: *mut c_void,
 ) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     guard(|| unsafe { update(solver, values, entries, Some(stream.addr() as u64)) })
 }
 
@@ -369,8 +390,8 @@ unsafe fn update(
     stream: Option<u64>,
 ) -> Answer {
     let (engine, entries) = (engine(solver)?, length("entries", entries)?);
-    // SAFETY: the caller's promise.
-    unsafe { idle(&engine)?.update(values, entries, stream) }
+    // SAFETY: guaranteed by the caller.
+    unsafe { engine.idle()?.engine.update(values, entries, stream) }
 }
 
 /// Solves A x = b, starting from the given x, which is replaced by the solution. Lengths are in elements. It is no
@@ -388,7 +409,7 @@ pub unsafe extern "C" fn residua_solver_solve(
     x_length: i64,
     report: *mut *mut residua_report,
 ) -> i32 {
-    // SAFETY: the caller's promise; one report is as an array of one.
+    // SAFETY: the caller promises what `solve` needs, and one report is an array of length one.
     guard(|| unsafe { solve(solver, 1, (b, b_length), (x, x_length), None, report) })
 }
 
@@ -406,7 +427,7 @@ pub unsafe extern "C" fn residua_solver_solve_many(
     x_length: i64,
     reports: *mut *mut residua_report,
 ) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     guard(|| unsafe { solve(solver, count, (b, b_length), (x, x_length), None, reports) })
 }
 
@@ -428,7 +449,7 @@ pub unsafe extern "C" fn residua_solver_solve_device(
     reports: *mut *mut residua_report,
 ) -> i32 {
     let stream = Some(stream.addr() as u64);
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     guard(|| unsafe { solve(solver, count, (b, b_length), (x, x_length), stream, reports) })
 }
 
@@ -448,9 +469,14 @@ unsafe fn solve(
     }
     let b = Given { data: b.cast_mut(), len: length("the length of b", b_length)? };
     let x = Given { data: x, len: length("the length of x", x_length)? };
-    // SAFETY: the caller's promise.
-    let filed = unsafe { idle(&engine)?.solve(count, b, x, stream)? };
+    let filed = {
+        let mut inside = engine.idle()?;
+        let observer = inside.observer;
+        // SAFETY: guaranteed by the caller.
+        unsafe { inside.engine.solve(count, b, x, (stream, observer))? }
+    };
     for (k, filed) in filed.into_iter().enumerate() {
+        log(&filed);
         // SAFETY: there are at most `count` reports, for which the caller promises room.
         unsafe { *reports.add(k) = give(Object::Report(Arc::new(filed))) };
     }
@@ -477,14 +503,14 @@ pub unsafe extern "C" fn residua_solver_history(
         if norms.is_null() && capacity > 0 {
             return Err(Fault::null("norms"));
         }
-        let engine = idle(&engine)?;
-        let history = engine.history(number);
+        let inside = engine.idle()?;
+        let history = inside.engine.history(number);
         for (k, &norm) in history.iter().take(capacity).enumerate() {
             // SAFETY: k < capacity, for which the caller promises room.
             unsafe { *norms.add(k) = norm };
         }
         if !length.is_null() {
-            // SAFETY: not null, and the caller promises room.
+            // SAFETY: the pointer is not null, and the caller guarantees room.
             unsafe { *length = history.len() as i64 };
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use crate::arrays::{length, slice};
 use crate::options::{change, residua_options};
-use crate::solver::{RESIDUA_C32, RESIDUA_C64, RESIDUA_F32, RESIDUA_F64, by_type};
+use crate::solver::{RESIDUA_COMPLEX64, RESIDUA_COMPLEX128, RESIDUA_FLOAT32, RESIDUA_FLOAT64, by_type};
 use crate::status::{Answer, Fault, guard};
 use num_complex::Complex;
 use residua_core::Scalar;
@@ -24,7 +24,7 @@ unsafe fn null_space<T: Scalar>(
     vectors: *const c_void,
 ) -> Answer {
     let (n, _, all) = elements("the null space", n, count)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let vectors = unsafe { slice::<T>("vectors", vectors, all)? };
     let vectors: Vec<Vec<T>> = vectors.chunks(n.max(1)).map(<[T]>::to_vec).collect();
     change(options, "null_space", |builder| builder.null_space(&vectors))
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn residua_options_set_null_space(
     count: i64,
     vectors: *const c_void,
 ) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     guard(|| by_type!(r#type, T => unsafe { null_space::<T>(options, n, count, vectors) }))
 }
 
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn residua_options_set_near_null_space(
 ) -> i32 {
     guard(|| {
         let (n, count, all) = elements("the near null space", n, count)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let vectors = unsafe { slice::<f64>("vectors", vectors.cast(), all)? };
         // The library stores the entries of a row together.
         let rows = (0..n).flat_map(|i| (0..count).map(move |j| vectors[j * n + i]));
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn residua_options_set_coordinates(
             )));
         }
         let (_, dimensions, all) = elements("the coordinates", points, i64::from(dimensions))?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let coordinates = unsafe { slice::<f64>("coordinates", coordinates.cast(), all)? };
         change(options, "coordinates", |builder| builder.coordinates(dimensions, coordinates.to_vec()))
     })

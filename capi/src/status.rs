@@ -80,7 +80,7 @@ fn keep(text: String) {
     LAST.with(|last| *last.borrow_mut() = text);
 }
 
-/// Runs the body of an entry: its fault, or its panic, becomes a status and the thread's last error.
+/// Runs the body of a C function. An error or a panic in it becomes a status and the thread's last error.
 pub(crate) fn guard(body: impl FnOnce() -> Answer) -> i32 {
     let fault = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => return RESIDUA_OK,

@@ -12,8 +12,17 @@ static uint32_t below(uint32_t n) {
 }
 static int32_t apply(void *user, int64_t n, const void *x, void *y) {
     (void)user;
+    /* Of a type that is not known here: what is written is as long as the shortest one. */
     memcpy(y, x, (size_t)n * sizeof(float));
     return below(50) == 0;
+}
+
+static int32_t observe(void *user, int64_t right_hand_side, int64_t iteration, double residual_norm) {
+    (void)user, (void)right_hand_side, (void)iteration, (void)residual_norm;
+    return below(9) == 0;
+}
+static void tell(void *user, int32_t level, const char *message) {
+    (void)user, (void)level, (void)message;
 }
 
 int main(int argc, char **argv) {
@@ -38,14 +47,14 @@ int main(int argc, char **argv) {
         void **place = &handles[below(KEPT)], *h = below(20) ? *place : below(2) ? NULL : (void *)(uintptr_t)below(999);
         void *made = NULL;
         int32_t type = (int32_t)below(4) - !below(30), base = (int32_t)below(2), bits = below(20) ? 32 : 7;
-        switch (below(20)) {
+        switch (below(25)) {
         case 0: status = residua_options_create((residua_options **)&made); break;
         case 1: status = residua_options_set(h, names[below(8)], below(30) ? values[below(8)] : NULL); break;
         case 2: status = residua_solver_from_csr((residua_solver **)&made, below(2) ? h : NULL, type, n, n, entries,
                                                  base, bits, offsets, bits, columns, data); break;
         case 3: status = residua_solver_from_coo((residua_solver **)&made, NULL, type, n, n, entries, base, bits, rows,
                                                  columns, below(20) ? data : NULL); break;
-        case 4: status = residua_solver_from_function((residua_solver **)&made, NULL, RESIDUA_F32, n,
+        case 4: status = residua_solver_from_function((residua_solver **)&made, NULL, RESIDUA_FLOAT32, n,
                                                       below(20) ? apply : NULL, NULL); break;
         case 5: status = residua_solver_update(h, data, entries); break;
         case 6: status = residua_solver_solve(h, data, n, x, n, (residua_report **)&made); break;
@@ -69,6 +78,11 @@ int main(int argc, char **argv) {
         case 17: status = residua_options_set_near_null_space(h, n, (int64_t)below(3) - !below(9),
                                                         below(9) ? data : NULL); break;
         case 18: status = residua_options_set_coordinates(h, (int32_t)below(5), n, below(9) ? data : NULL); break;
+        case 19: status = residua_options_set_preconditioner(h, below(2) ? apply : NULL, NULL); break;
+        case 20: status = residua_solver_set_observer(h, below(2) ? observe : NULL, NULL); break;
+        case 21: status = below(2) ? residua_solver_cancel(h) : residua_solver_resume(h); break;
+        case 22: status = residua_solver_transposed(h, below(20) ? (residua_solver **)&made : NULL); break;
+        case 23: status = residua_set_log(below(2) ? tell : NULL, NULL, (int32_t)below(4)); break;
         default: status = below(2) ? residua_options_destroy(h) : residua_solver_destroy(h); break;
         }
         if (status == RESIDUA_INTERNAL) {

@@ -76,9 +76,7 @@ fn method(name: &str) -> PyResult<Method> {
         "auto" => Ok(Method::Auto),
         "lu" => Ok(Method::Lu),
         "bicgstab" => Ok(Method::BiCgStab),
-        _ => Err(PyValueError::new_err(format!(
-            "method {name:?}: \"auto\", \"lu\" and \"bicgstab\" are there"
-        ))),
+        _ => Err(PyValueError::new_err(format!("method {name:?}: use \"auto\", \"lu\" or \"bicgstab\""))),
     }
 }
 
@@ -145,11 +143,13 @@ impl<T: Value> Kept<T> {
     ) -> PyResult<()> {
         set_up(py, long, || {
             let Self::Gpu(cuda, batch) = self else {
-                return Err(residua::Error::InvalidArgument("a batch on the CPU for arrays on a GPU".into()));
+                return Err(residua::Error::InvalidArgument(
+                    "the batch is on the CPU, but the arrays are on a GPU".into(),
+                ));
             };
             // SAFETY: the Python side has read addresses, lengths, types and contiguity from the arrays' own
-            // descriptions, holds references to them until this returns, and names the stream on which they were
-            // written, or has put ours behind it. x is an array of its own that nobody else has seen yet.
+            // descriptions and holds references to them until this returns. It passes the stream on which they were
+            // written, or has made our stream wait for it. x is a new array that nothing else has seen yet.
             unsafe {
                 if let Some(stream) = stream {
                     cuda.run_after(stream)?;

@@ -48,6 +48,7 @@ pub(crate) fn builder(settings: &Bound<'_, PyDict>) -> PyResult<(Builder, Device
                 builder.near_null_space(count, entries)
             }
             "row_wise" => builder.row_wise(value.extract()?),
+            "condition" => builder.condition(value.extract()?),
             "null_space" => match value.extract::<String>() {
                 Ok(name) if name == "constants" => builder.null_space_constants(),
                 Ok(name) => {

@@ -42,7 +42,7 @@ pub(crate) fn stream(py: Python<'_>, ordinal: usize) -> PyResult<u64> {
 #[pyfunction]
 pub(crate) fn run_after(py: Python<'_>, ordinal: usize, stream: u64) -> PyResult<()> {
     open_gpu()?;
-    // SAFETY: the Python side has the stream from its library's own description, which keeps it.
+    // SAFETY: the Python side has the stream from its library's own object, which keeps it alive.
     py.detach(|| unsafe { Cuda::new(ordinal)?.run_after(stream) }).map_err(raise)
 }
 
@@ -75,14 +75,14 @@ pub(crate) fn solve<T: Value>(
     engine.solve_by::<T>(None, several, move |state, ear| {
         let cuda = Cuda::new(ordinal)?;
         if let Some(stream) = stream {
-            // SAFETY: the Python side has the stream from its library's own description, which keeps it.
+            // SAFETY: the Python side has the stream from its library's own object, which keeps it alive.
             unsafe { cuda.run_after(stream)? };
         }
         // SAFETY: the Python side has read address, length, type and contiguity from the array's own description and
-        // checked all of them against the solver, holds a reference to both arrays until this returns, and has put our
-        // stream behind the one on which they were written.
+        // checked all of them against the solver. It holds a reference to both arrays until this returns, and has made
+        // our stream wait for the one on which they were written.
         let b = unsafe { cuda.foreign::<T>(b, b_len) };
-        // SAFETY: as above; x is an array of its own that nobody else has seen yet.
+        // SAFETY: as above; x is a new array that nothing else has seen yet.
         let x = unsafe { cuda.foreign_mut::<T>(x, x_len) };
         let told = |progress: &residua::solver::Progress| {
             ear.hear(progress.right_hand_side, progress.iteration, progress.residual_norm)
@@ -93,7 +93,8 @@ pub(crate) fn solve<T: Value>(
             state.solver.solve_on_with(&cuda, b, x, told).map(|report| vec![report])
         };
         if let Some(stream) = stream {
-            // Also after an error: what was enqueued before it still reads and writes these arrays.
+            // This is needed after an error too, because work enqueued before the error still reads and writes these
+            // arrays.
             // SAFETY: as above.
             unsafe { cuda.run_before(stream)? };
         }
@@ -107,9 +108,9 @@ pub(crate) fn solve<T: Value>(
 /// As for [`Cuda::foreign`], with integers of `bits` bits.
 unsafe fn integers<'a>(cuda: &Cuda, (address, len, bits): Lying) -> residua::Result<Integers<'a, Cuda>> {
     match bits {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         32 => Ok(Integers::Short(unsafe { cuda.foreign(address, len) })),
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         64 => Ok(Integers::Long(unsafe { cuda.foreign(address, len) })),
         _ => Err(Error::InvalidArgument(format!("indices of {bits} bits: 32 or 64 are possible"))),
     }
@@ -125,8 +126,8 @@ pub(crate) fn build<T: Value>(
 ) -> PyResult<Typed> {
     set_up(py, values.1 >= LONG, || {
         let cuda = Cuda::new(ordinal)?;
-        // SAFETY: the Python side has read address, length and type of each array from its own description, holds a
-        // reference to them until this returns, and has put our stream behind the one on which they were written.
+        // SAFETY: the Python side has read address, length and type of each array from its own description. It holds a
+        // reference to them until this returns, and has made our stream wait for the one on which they were written.
         let arrays = unsafe { arrays::<T>(&cuda, (layout, shape), [first, second, values])? };
         builder.build_arrays_on(&cuda, &arrays, keep).map(T::typed)
     })
@@ -141,7 +142,7 @@ unsafe fn arrays<'a, T: Value>(
     (layout, shape): (Layout, (usize, usize)),
     [first, second, values]: [Lying; 3],
 ) -> residua::Result<Arrays<'a, T, Cuda>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (first, second, values) =
         unsafe { (integers(cuda, first)?, integers(cuda, second)?, cuda.foreign::<T>(values.0, values.1)) };
     Ok(Arrays { layout, shape, base: 0, first, second, values })

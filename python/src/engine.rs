@@ -175,6 +175,24 @@ fn solved<T: Value>(
     })
 }
 
+/// Solves by factors that are at hand.
+fn solved_quickly<T: Value>(
+    b: PyReadonlyArray1<'_, T>,
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    engine: &Engine,
+    transposed: bool,
+) -> PyResult<bool> {
+    let mut x: PyReadwriteArray1<'_, T> = x.extract().map_err(|_| no_array(x))?;
+    let (b, x) = (b.as_slice()?, x.as_slice_mut()?);
+    engine.refuse_callbacks()?;
+    let work = Work::default();
+    listening(py, &work, false, || {
+        let mut typed = engine.lock();
+        engine.state::<T>(&mut typed)?.solver.solve_quickly(transposed, b, x).map_err(raise)
+    })?
+}
+
 fn updated<T: Value>(values: PyReadonlyArray1<'_, T>, py: Python<'_>, engine: &Engine) -> PyResult<()> {
     let values = values.as_slice()?;
     engine.update_by(py, |state: &mut ArraySolver<T>| state.update(values))
@@ -352,6 +370,48 @@ impl Engine {
         observer: Option<Py<PyAny>>,
     ) -> PyResult<Vec<Report>> {
         by_type!(b, solved(x, self, observer.as_ref(), several))
+    }
+
+    /// Solves for right-hand sides one after another, transposed or not, by factors that an earlier solve has left and
+    /// without a report. False if there are none, or if an x was not shown good by one product: x is then not to be
+    /// used.
+    fn solve_quickly(&self, b: &Bound<'_, PyAny>, x: &Bound<'_, PyAny>, transposed: bool) -> PyResult<bool> {
+        let py = b.py();
+        by_type!(b, solved_quickly(py, x, self, transposed))
+    }
+
+    /// A solver of the transposed matrix with the same settings.
+    fn transposed(&self, py: Python<'_>) -> PyResult<Self> {
+        self.refuse_callbacks()?;
+        let work = Work::default();
+        let typed = listening(py, &work, self.entries >= LONG, || {
+            let typed = self.lock();
+            if self.on_gpu && gpu_is_of_a_parent() {
+                return Err(forked());
+            }
+            let made = work.set_up(|| {
+                typed
+                    .as_ref()
+                    .map(|typed| {
+                        Ok(match typed {
+                            Typed::F32(state) => Typed::F32(state.transposed()?),
+                            Typed::F64(state) => Typed::F64(state.transposed()?),
+                            Typed::C32(state) => Typed::C32(state.transposed()?),
+                            Typed::C64(state) => Typed::C64(state.transposed()?),
+                        })
+                    })
+                    .transpose()
+            });
+            made.map_err(raise)?.ok_or_else(|| PyRuntimeError::new_err("the solver is gone"))
+        })??;
+        Ok(Self {
+            typed: Mutex::new(Some(typed)),
+            solving: AtomicU64::new(0),
+            tolerance: self.tolerance,
+            on_gpu: self.on_gpu,
+            entries: self.entries,
+            fresh: AtomicBool::new(true),
+        })
     }
 
     /// Like `solve`, with vectors on a GPU: addresses and lengths, with values of the solver's type. If `stream` is

@@ -39,7 +39,7 @@ fn parts<'py, T: Value>(py: Python<'py>, a: &Csr<T>) -> PyResult<Bound<'py, PyAn
 
 /// The content of a file, in memory.
 enum Contents<T: Scalar> {
-    /// With a note on how its entries were interpreted.
+    /// A sparse matrix, with a note on how its entries were interpreted.
     Sparse(Box<Csr<T>>, Option<String>),
     Dense(usize, usize, Vec<T>),
 }
@@ -64,6 +64,7 @@ fn contents<T: Scalar>(path: &Path, format: Format) -> residua::Result<Contents<
     Ok(Contents::Sparse(Box::new(a), note))
 }
 
+/// Reads a file, warns about its note if there is one, and returns its contents as Python objects.
 fn told<T: Value>(py: Python<'_>, path: &Path, format: Format) -> PyResult<Py<PyAny>> {
     let found = set_up(py, true, || contents::<T>(path, format))?;
     Ok(match found {
@@ -167,7 +168,7 @@ fn parameters<T: Scalar>(
         if !model.options.iter().any(|option| option.replace('-', "_") == name) {
             let known: Vec<String> = model.options.iter().map(|option| option.replace('-', "_")).collect();
             return Err(PyTypeError::new_err(format!(
-                "{} has no use for '{name}': it takes size{}{}",
+                "{} has no parameter '{name}'; its parameters are size{}{}",
                 model.name,
                 if known.is_empty() { "" } else { ", " },
                 known.join(", ")

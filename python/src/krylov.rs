@@ -100,7 +100,7 @@ fn by_name<T: Value>(
     }
 }
 
-/// Further arguments of a call.
+/// The optional arguments of a call.
 struct Wishes<'a> {
     method: &'static str,
     m: Option<&'a Py<PyAny>>,

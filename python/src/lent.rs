@@ -57,7 +57,7 @@ struct Memory {
 /// `managed` is what [`Lent::__dlpack__`] made, and is freed once.
 unsafe extern "C" fn free(managed: *mut c_void) {
     if !managed.is_null() {
-        // SAFETY: it came from `Box::into_raw`, and the caller frees it once.
+        // SAFETY: the pointer came from `Box::into_raw`, and the caller frees it once.
         drop(unsafe { Box::from_raw(managed.cast::<Managed>()) });
     }
 }
@@ -65,8 +65,8 @@ unsafe extern "C" fn free(managed: *mut c_void) {
 /// # Safety
 /// Called by Python alone, as the destructor of a capsule.
 unsafe extern "C" fn capsule_goes(capsule: *mut ffi::PyObject) {
-    // SAFETY: Python hands the capsule over; one that still has its first name was taken by nobody, and points to what
-    // it was made with.
+    // SAFETY: Python passes the capsule. If it still has its first name, no consumer has taken it, and it points to the
+    // structure that it was made with.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, NAME.as_ptr()) == 1 {
             free(ffi::PyCapsule_GetPointer(capsule, NAME.as_ptr()));
@@ -106,7 +106,7 @@ impl Lent {
         Ok(Self { memory: Mutex::new(Some(memory)), ordinal, len, code, bits })
     }
 
-    /// Its address, until it has been passed on.
+    /// The vector's address, until it has been passed on.
     #[getter]
     fn address(&self) -> PyResult<u64> {
         let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
@@ -130,7 +130,7 @@ impl Lent {
         // -1: the consumer needs no ordering.
         if stream != Some(-1) {
             let stream = stream.map_or(DEFAULT_STREAM, |stream| stream as u64);
-            // SAFETY: the consumer names one of its own streams, which lives.
+            // SAFETY: the consumer passes one of its own streams, which is alive.
             py.detach(|| unsafe { Cuda::new(self.ordinal)?.run_before(stream) }).map_err(raise)?;
         }
         let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or_else(gone)?;
@@ -153,7 +153,8 @@ impl Lent {
         });
         made.tensor.shape = &raw mut made.shape;
         let made = Box::into_raw(made).cast();
-        // SAFETY: the pointer is live, and the destructor frees what nobody took; on failure it is freed here.
+        // SAFETY: the pointer is valid. The destructor frees what no consumer took; if no capsule was made, it is freed
+        // here.
         unsafe {
             let capsule = ffi::PyCapsule_New(made, NAME.as_ptr(), Some(capsule_goes));
             if capsule.is_null() {
@@ -164,6 +165,7 @@ impl Lent {
     }
 }
 
+/// The error for a vector that was exported already.
 fn gone() -> PyErr {
-    PyBufferError::new_err("the vector was handed on already")
+    PyBufferError::new_err("the vector was exported already")
 }

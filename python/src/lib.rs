@@ -9,6 +9,7 @@
 //! | `matrix` | from compressed rows, columns or triplets in NumPy to a matrix of the library |
 //! | `engine` | a solver for a matrix, of any of four types |
 //! | `builder` | conversion of a caller's settings |
+//! | `banded` | factors of small matrices of few diagonals |
 //! | `batch` | thousands of small systems at once |
 //! | `spread` | a solver with rows on several MPI processes |
 //! | `krylov`, `callable`, `watched` | methods with operators, preconditioners and callbacks written in Python |
@@ -18,6 +19,7 @@
 //! | `run` | the interpreter's lock, Ctrl-C, threads after a fork |
 //! | `files`, `look` | Matrix Market files, model problems, analysis of matrices, devices |
 
+mod banded;
 mod batch;
 mod builder;
 mod callable;
@@ -43,6 +45,7 @@ fn _residua(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add("Unsupported", m.py().get_type::<run::Unsupported>())?;
     m.add_class::<engine::Engine>()?;
+    m.add_class::<banded::Banded>()?;
     m.add_class::<batch::Batches>()?;
     #[cfg(unix)]
     m.add_class::<spread::Spread>()?;

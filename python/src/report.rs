@@ -102,7 +102,7 @@ impl Report {
         }
     }
 
-    /// Its preconditioner.
+    /// The preconditioner that was used.
     #[getter]
     fn preconditioner(&self) -> String {
         match &self.told {
@@ -327,7 +327,7 @@ impl Report {
         page
     }
 
-    /// In another process a report consists of the values of its attributes.
+    /// For pickling: in another process a report consists of the values of its attributes.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let told = slf.py().import("residua._errors")?.getattr("attributes")?.call1((slf,))?;
         Ok((slf.py().import("residua._errors")?.getattr("restored")?, PyTuple::new(slf.py(), [told])?))

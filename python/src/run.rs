@@ -73,17 +73,17 @@ fn own_pool() -> PyResult<Option<&'static rayon::ThreadPool>> {
     let process = std::process::id();
     loop {
         let now = POOL.load(Ordering::Acquire);
-        // SAFETY: what POOL points to was leaked by `Box::into_raw` below, so it lives as long as the process; nothing
+        // SAFETY: POOL points to memory that `Box::into_raw` leaked below, so it lives as long as the process; nothing
         // writes to it.
         if let Some(pool) = unsafe { now.as_ref() }.filter(|pool| pool.process == process) {
             return Ok(Some(&pool.threads));
         }
-        let threads = rayon::ThreadPoolBuilder::new().build().map_err(|error| {
-            PyRuntimeError::new_err(format!("no threads for a process that was forked off: {error}"))
-        })?;
+        let threads = rayon::ThreadPoolBuilder::new()
+            .build()
+            .map_err(|error| PyRuntimeError::new_err(format!("no threads in a forked process: {error}")))?;
         let made = Box::into_raw(Box::new(Pool { process, threads }));
         if POOL.compare_exchange(now, made, Ordering::AcqRel, Ordering::Acquire).is_err() {
-            // SAFETY: `made` came from `Box::into_raw` just now, and nobody else has seen it.
+            // SAFETY: `made` came from `Box::into_raw` just now, and nothing else has seen it.
             drop(unsafe { Box::from_raw(made) });
         }
     }
@@ -98,7 +98,7 @@ pub(crate) fn detached<R: Send>(py: Python<'_>, work: &Work, body: impl FnOnce()
 }
 
 /// Runs `body` in the same way. Python runs signal handlers only on its first thread; if `body` may take `long`, or has
-/// to run on another thread, this one listens, and tells `work` to stop.
+/// to run on another thread, this one waits for signals, and requests a stop of `work`.
 ///
 /// # Errors
 /// The exception of a signal handler, such as `KeyboardInterrupt`.
@@ -136,7 +136,7 @@ fn heard<R>(receiver: &Receiver<R>, work: &Work) -> PyResult<R> {
         match receiver.recv_timeout(ATTENTION) {
             Ok(result) => return raised.map_or(Ok(result), Err),
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(PyRuntimeError::new_err("a thread of residua ended without a result"));
+                return Err(PyRuntimeError::new_err("a thread of residua has ended without a result"));
             }
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(error) = Python::attach(|py| py.check_signals()) {
@@ -161,7 +161,7 @@ pub(crate) fn set_up<R: Send>(
     listening(py, &work, long, || work.set_up(setup))?.map_err(raise)
 }
 
-/// What can end a solve: Ctrl-C, and the caller's function.
+/// The two ways to end a solve: Ctrl-C, and the caller's function.
 pub(crate) struct Ear<'a> {
     observer: Option<&'a Py<PyAny>>,
     work: &'a Work,

@@ -6,7 +6,8 @@ import pathlib
 import pytest
 from hypothesis import settings
 
-# The same examples in every run: a gate that draws others each time fails for what its change did not do.
+# Every run draws the same examples. With others each time, the gate may fail for reasons that have nothing to do with
+# the change.
 settings.register_profile("fixed", derandomize=True)
 settings.load_profile("fixed")
 

@@ -23,7 +23,7 @@ def solver(dtype=np.float64, **settings):
 
 def test_vectors_of_the_host():
     for dtype in DTYPES:
-        # Ones ask for an x so large that its rounding to single precision alone leaves more than the tolerance.
+        # For b of ones, x is so large that rounding it to single precision leaves a residual above the tolerance.
         b = (A @ np.random.default_rng(0).standard_normal(N)).astype(dtype)
         x, report = solver(dtype).solve(b)
         assert report.converged and residual(A, x, b) <= 1.05 * tolerance(dtype)
@@ -170,7 +170,7 @@ def test_what_is_lent_is_freed():
             assert lent.__dlpack_device__() == (2, 0) and lent.address % 256 == 0
             if taken:
                 capsule = lent.__dlpack__(stream=1, max_version=(1, 0))
-                with pytest.raises(BufferError, match="handed on"):
+                with pytest.raises(BufferError, match="exported already"):
                     lent.__dlpack__()
                 del capsule
             del lent
@@ -210,7 +210,7 @@ def test_matrices_of_cupy_where_they_lie(nothing_through_the_host):
         csr = sparse.csr_matrix(A.astype(dtype))
         for matrix in (csr, csr.tocsc(), csr.tocoo()):
             check_matrix(matrix, cupy.asarray(RIGHT.astype(dtype)), matrix.data, dtype)
-    # Rows that are not sorted, and entries that stand twice.
+    # Rows that are not sorted, and places given twice.
     coo = A.tocoo()
     order = np.random.default_rng(0).permutation(2 * coo.nnz)
     rows, columns = np.tile(coo.row, 2)[order], np.tile(coo.col, 2)[order]

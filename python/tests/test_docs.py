@@ -13,7 +13,7 @@ import pytest
 import residua
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent
-NAMES = ("solver", "iterative", "least_squares", "direct", "files", "preconditioner")
+NAMES = ("lu", "solver", "iterative", "least_squares", "direct", "files", "preconditioner")
 MODULES = ["residua", "residua.linalg", "residua._patch", *(f"residua._{name}" for name in NAMES)]
 
 

@@ -84,7 +84,7 @@ def test_model_problems():
     assert abs(residua.generate("random", 50, seed=1) - residua.generate("random", 50, seed=2)).nnz > 0
     with pytest.raises(ValueError, match="choose one of"):
         residua.generate("nothing")
-    with pytest.raises(TypeError, match="no use for 'contrast'"):
+    with pytest.raises(TypeError, match="no parameter 'contrast'"):
         residua.generate("poisson2d", 5, contrast=2.0)
     with pytest.raises(ValueError):
         residua.generate("poisson2d", (-1, 3))

@@ -78,7 +78,7 @@ def test_the_diagonal_helps_scipys_methods(method):
     x, info = getattr(ours, method)(a, b, rtol=1e-6)
     assert info == 0
     assert np.linalg.norm(b - a @ x) <= 1.001e-6 * np.linalg.norm(b)
-    # With a callback it is SciPy's iteration to the bit.
+    # With a callback, the iteration has the same bits as SciPy's.
     iterates = [], []
     for found, module in zip(iterates, (ours, linalg)):
         getattr(module, method)(a, b, maxiter=3, callback=lambda x: found.append(np.copy(x)))
@@ -99,3 +99,25 @@ def test_a_triangle():
             expected = linalg.spsolve_triangular(sparse.csc_array(a), b, **options)
             np.testing.assert_allclose(ours.spsolve_triangular(a, b, **options), expected, rtol=1e-12)
             np.testing.assert_allclose(ours.spsolve_triangular(a.toarray(), b, **options), expected, rtol=1e-12)
+
+
+def test_vectors_that_only_dlpack_describes_and_those_of_arrow():
+    class Lent:
+        """What a package with DLPack and nothing else gives."""
+
+        def __init__(self, values):
+            self.values = values
+
+        def __dlpack__(self, **options):
+            return self.values.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return self.values.__dlpack_device__()
+
+    a, b = dominant(N, np.float64), np.ones(N)
+    expected = residua.solve(a, b)
+    np.testing.assert_array_equal(residua.solve(a, Lent(b)), expected)
+    arrow = pytest.importorskip("pyarrow")
+    x = residua.solve(a, arrow.array(b))
+    assert isinstance(x, arrow.Array)
+    np.testing.assert_array_equal(x.to_numpy(), expected)

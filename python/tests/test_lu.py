@@ -12,7 +12,7 @@ from residua import _small
 from residua.linalg import LU, splu
 from systems import DTYPES, dominant, random_vector
 
-#: Dense LU, a band, and a sparse factorisation.
+#: Numbers of unknowns for which a dense LU, a banded one and a sparse factorisation are used.
 SIZES = (30, 300, 900)
 
 
@@ -215,7 +215,83 @@ def test_small_singular_systems_are_found_out(n):
 
 
 def test_rows_of_other_units_are_looked_at_each():
-    # The second row is lost beside the first in a norm of all.
+    # In a norm over all rows, the second row would be negligible compared with the first.
     a, b = np.array([[1e12, 0.0], [1.0, 1.0]]), np.array([1e12, 3.0])
     np.testing.assert_allclose(residua.spsolve(a, b), [1, 2], rtol=1e-12)
     np.testing.assert_allclose(splu(a).solve(b), [1, 2], rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_logdet_is_that_of_the_dense_matrix(n, dtype):
+    a = system(n, dtype)
+    sign, logarithm = splu(a).logdet()
+    expected = np.linalg.slogdet(a.toarray())
+    np.testing.assert_allclose(sign, expected[0], atol=1e-9)
+    np.testing.assert_allclose(logarithm, expected[1], rtol=1e-10)
+    # A permutation's own sign.
+    order = np.random.default_rng(n).permutation(n)
+    turned_sign, same = splu(a[order]).logdet()
+    np.testing.assert_allclose(turned_sign / sign, np.round(np.linalg.det(np.eye(n)[order])), atol=1e-9)
+    np.testing.assert_allclose(same, logarithm, rtol=1e-10)
+
+
+def test_inertia_counts_signs_of_eigenvalues_or_says_that_rounding_leaves_them_open():
+    grid = residua.generate("poisson2d", (20, 20)).tocsc()
+    assert splu(grid).inertia() == (400, 0) and splu(-grid).inertia() == (0, 400)
+    for shift in (0.7, 2.3, 3.9001):
+        values = np.linalg.eigvalsh(grid.toarray()) - shift
+        assert splu(grid - shift * sparse.eye_array(400)).inertia() == ((values > 0).sum(), (values < 0).sum())
+    hermitian = sparse.csc_array(np.array([[1.0, 2j], [-2j, 1.0]]))
+    assert splu(hermitian).inertia() == (1, 1)
+    with pytest.raises(ValueError, match="symmetric and Hermitian"):
+        splu(system(300, np.float64)).inertia()
+    # An eigenvalue that is zero up to rounding.
+    near = np.diag([1.0, -1.0, 1e-18]) + 0.0
+    turn, _ = np.linalg.qr(np.arange(9.0).reshape(3, 3) + np.eye(3))
+    near = turn @ near @ turn.T
+    with pytest.raises((ValueError, RuntimeError)):
+        splu((near + near.T) / 2).inertia()
+
+
+def test_factors_that_are_kept_serve_both_transposes():
+    a = residua.generate("convection2d", (40, 40)).tocsc()
+    lu = splu(a)
+    for trans in "NTH":
+        b = random_vector(3 * 1600, np.float64).reshape(1600, 3)
+        x = lu.solve(b, trans)
+        assert np.linalg.norm(turned(a, trans) @ x - b) <= 1e-10 * np.linalg.norm(b)
+    assert list(lu._kept) == ["N"]
+
+
+@pytest.mark.parametrize("n", [1, 5, 16, 17, 40])
+def test_small_matrices_of_any_pattern_and_what_a_band_cannot_do(n):
+    rng = np.random.default_rng(n)
+    for dtype in DTYPES:
+        a = sparse.csr_array((random_vector(n * n, dtype).reshape(n, n) + n * np.eye(n)).astype(dtype))
+        b = random_vector(n, dtype)
+        tolerance = 1e-3 if np.finfo(dtype).eps > 1e-10 else 1e-10
+        for trans in "NTH":
+            x = splu(a).solve(b, trans)
+            assert x.dtype == dtype
+            np.testing.assert_allclose(turned(a, trans) @ x, b, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(a @ residua.spsolve(a, b), b, rtol=tolerance, atol=tolerance)
+    # Vectors with gaps, of other types, and wrong ones.
+    a = sparse.csc_array(rng.random((n, n)) + n * np.eye(n))
+    lu, wide = splu(a), rng.random((n, 2))
+    np.testing.assert_allclose(a @ lu.solve(wide[:, 0]), wide[:, 0], rtol=1e-10)
+    np.testing.assert_allclose(a @ lu.solve(np.arange(n)), np.arange(n), rtol=1e-10, atol=1e-10)
+    with pytest.raises(ValueError, match="incompatible size"):
+        lu.solve(np.ones(n + 1))
+    with pytest.raises(ValueError, match="trans"):
+        lu.solve(np.ones(n), "X")
+
+
+def test_duplicates_and_entries_in_any_order_add_up_in_a_band():
+    a = sparse.csr_array((np.array([1.0, 3.0, 1.0, 2.0, 5.0]), np.array([1, 0, 1, 0, 1]), np.array([0, 3, 5])))
+    for given in (a, a.tocsc()):
+        np.testing.assert_allclose(residua.spsolve(given, np.array([1.0, 2.0])), np.linalg.solve(a.toarray(), [1, 2]))
+    damaged = sparse.csr_array((np.ones(2), np.array([0, 1]), np.array([0, 1, 2])), shape=(2, 2))
+    damaged.indices[1] = 9
+    with pytest.raises(ValueError):
+        residua.spsolve(damaged, np.ones(2))

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-#: What each process does. The rows are cut unevenly.
+# The program of each process. The rows are divided unevenly.
 WORK = """
 import sys
 import numpy as np, residua
@@ -71,6 +71,6 @@ def run(name: str, work: str, window: bool) -> str:
 def test_processes_solve_together(name, window):
     for work in ("real", "complex"):
         assert run(name, work, window).count("good") == 3
-    # One process has other columns than the others: all of them raise.
+    # If one process has other columns than the others, all of them raise an error.
     raised = run(name, "refused", window)
     assert (raised.count("ValueError"), raised.count("RuntimeError")) == (1, 2)

@@ -46,7 +46,7 @@ def test_the_diagonal_and_its_blocks():
     assert np.allclose(residua.jacobi(a) @ r, r / np.diag(a))
     assert np.allclose(residua.jacobi(a, block=2) @ r, np.linalg.solve(a, r))
     assert np.allclose(residua.jacobi(a) @ (r + 1j * r), (r + 1j * r) / np.diag(a))
-    # Of a Hermitian matrix that is not definite, magnitudes: M stays positive definite, as minres needs it.
+    # If a Hermitian matrix is indefinite, M has the magnitudes of its diagonal, so that minres can use it.
     assert np.allclose(residua.jacobi(np.diag([1.0, -2, 3])) @ np.ones(3), [1, 0.5, 1 / 3])
 
 

@@ -234,7 +234,7 @@ os._exit(0)  # whatever another library still computes ends with the process
 """
 
 
-# The first, second and fourth take ten seconds and more where nothing ends them.
+# The first, second and fourth take at least ten seconds if nothing interrupts them.
 @pytest.mark.parametrize(
     "model, size, work",
     [

@@ -173,7 +173,7 @@ def test_not_converged_tells_how_far_it_came():
         residua.solve(a, np.ones(2500), method="cg", maxiter=5)
     error = caught.value
     assert error.report.outcome == "max_iterations" and error.report.iterations == 5 and error.x.shape == (2500,)
-    assert "was asked for" in str(error)
+    assert "the tolerance was" in str(error)
     back = pickle.loads(pickle.dumps(error))
     assert isinstance(back, residua.NotConverged) and str(back) == str(error) and np.array_equal(back.x, error.x)
 
@@ -300,7 +300,7 @@ def test_singular_systems_are_told_apart():
 
 
 def test_rectangular_systems_are_least_squares():
-    # Of many solutions that of least norm.
+    # If there are many solutions, x is the one of least norm.
     wide = np.array([[1.0, 2.0, 3.0], [0.0, 1.0, 5.0]])
     np.testing.assert_allclose(residua.solve(wide, np.ones(2)), np.linalg.lstsq(wide, np.ones(2))[0], rtol=1e-6)
     a, b = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), np.array([1.0, 2.0, 4.0])
@@ -369,3 +369,56 @@ def test_a_null_space_that_is_given_makes_b_consistent():
         residua.Solver(a, null_space="ones")
     with pytest.raises(TypeError, match="complex"):
         residua.Solver(a, null_space=1j * np.ones(n))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("trans", ["T", "H"])
+@pytest.mark.parametrize("kind", ["general", "symmetric", "hermitian"])
+def test_transposed_systems(dtype, trans, kind):
+    a = dominant(60, dtype)
+    if kind != "general":
+        other = a.T if kind == "symmetric" else a.conj().T
+        a = (a + other).tocsr()
+    matrix = a.T if trans == "T" else a.conj().T
+    for method in ("auto", "direct"):
+        solver = residua.Solver(a, method)
+        for shape in [(60,), (60, 2)]:
+            b = random_vector(np.prod(shape), dtype).reshape(shape)
+            x, report = solver.solve(b, trans=trans)
+            reports = report if isinstance(report, list) else [report]
+            assert all(each.converged for each in reports) and x.dtype == dtype and x.shape == shape
+            assert solver.report is report
+            assert np.linalg.norm(matrix @ x - b) <= tolerance(dtype) * np.linalg.norm(b)
+            out = np.empty_like(x)
+            again, _ = solver.solve(b, np.zeros_like(x), out, trans=trans)
+            assert again is out
+            np.testing.assert_allclose(out, x, rtol=1e-3, atol=1e-3 * np.abs(x).max())
+
+
+def test_transposed_systems_after_new_values_and_of_other_shapes():
+    a = dominant(50, np.float64)
+    b = random_vector(50, np.float64)
+    solver = residua.Solver(a, updates=True)
+    solver.solve(b, trans="T")
+    solver.update(2 * a.data)
+    x, _ = solver.solve(b, trans="T")
+    assert np.linalg.norm(2 * a.T @ x - b) <= 1e-7 * np.linalg.norm(b)
+    tall = sparse.csr_array(np.vstack([np.eye(3), np.ones((2, 3))]))
+    x, report = residua.Solver(tall).solve(np.ones(3), trans="T")
+    assert x.shape == (5,) and report.solved
+    np.testing.assert_allclose(tall.T @ x, np.ones(3), atol=1e-6)
+    with pytest.raises(ValueError, match="trans must be"):
+        solver.solve(b, trans="X")
+
+
+def test_a_preconditioner_of_a_solver_has_an_adjoint():
+    a = dominant(40, np.complex128)
+    m = residua.Solver(a, "direct").as_preconditioner()
+    b = random_vector(40, np.complex128)
+    np.testing.assert_allclose(a.conj().T @ m.rmatvec(b), b, atol=1e-7)
+
+
+def test_the_condition_number_is_told_where_it_is_asked_for():
+    a = sparse.diags_array([np.geomspace(1, 1e6, 30)], offsets=[0]).tocsr() + 0.1 * dominant(30, np.float64)
+    _, report = residua.Solver(a, "direct", condition=True, row_wise=False).solve(np.ones(30))
+    assert 0.1 < report.condition / np.linalg.cond(a.toarray(), 1) < 10 and report.digits > 5

@@ -16,9 +16,9 @@ from verdict_cases import Measures, all_cases, grid, permuted, turned
 
 CASES = [variant for case in all_cases() for variant in (case, turned(case), permuted(case))]
 SQUARE = [case for case in CASES if case.square]
-#: The tolerance where none is given, in double precision.
+#: The default tolerance in double precision.
 USUAL = 1e-8
-#: A^H r is called small with this times the tolerance.
+#: A^H r counts as small up to this times the tolerance.
 LEAST = 0.01
 #: With this normwise backward error nothing is left to be improved.
 AT_ROUNDING = 64 * np.finfo(float).eps
@@ -48,7 +48,7 @@ def test_solver_tells_the_truth(case):
     seen = None
     for _ in range(2):
         x, report = solver.solve(case.b)
-        # What is true of the same x need not be computed twice.
+        # The verdict on the same x need not be checked twice.
         if seen is None or report.outcome != seen[0] or not np.array_equal(x, seen[1]):
             assert_true(report.outcome, case, x)
             seen = report.outcome, x
@@ -67,7 +67,7 @@ def test_solve_returns_what_is_right_or_raises(case):
             assert not case.regular, str(error)
             assert_true(error.report.outcome, case, error.x)
             return
-    # With fewer digits than were asked for x comes with a warning.
+    # If x has fewer correct digits than requested, there is a warning.
     assert_true("precision_limit" if heard else "converged", case, x)
 
 
@@ -84,7 +84,7 @@ def assert_as_good_as_scipys(case, x, theirs):
 def test_spsolve_and_factorized_are_as_good_as_scipys(case):
     theirs = linalg.spsolve(case.a.tocsc(), case.b)
     with warnings.catch_warnings():
-        # What SciPy has no warning for has none here.
+        # If SciPy's function gives no warning, residua's gives none either.
         warnings.simplefilter("error")
         x = residua.spsolve(case.a, case.b)
         solve = residua.factorized(case.a)
@@ -106,7 +106,7 @@ def test_nothing_goes_on_where_double_precision_ends(case):
         return best
 
     theirs = seconds(lambda: linalg.spsolve(case.a.tocsc(), case.b))
-    # Three times is promised of optimised builds; what is unoptimised has ten times that.
+    # An optimised build takes at most three times as long as SciPy. This test allows ten times that for other builds.
     assert seconds(lambda: residua.spsolve(case.a, case.b)) <= 30 * theirs + 0.1
 
 
@@ -116,7 +116,7 @@ def test_default_tolerances_are_those_of_the_type(dtype, n):
     a, b = grid(n).astype(dtype), np.ones(n * n, dtype)
     x, report = residua.Solver(a).solve(b)
     assert report.solved and report.tolerance == pytest.approx(tolerance(dtype))
-    # Of the largest grid x has more size than single precision has digits for.
+    # On the largest grid, x is so large that single precision cannot meet the tolerance.
     assert report.converged or (n == 100 and np.finfo(dtype).eps > 1e-10)
     with warnings.catch_warnings():
         warnings.simplefilter("error" if report.converged else "ignore")
@@ -170,7 +170,7 @@ def test_update_compares_patterns():
     a = grid(12)
     b = np.ones(144)
     solver = residua.Solver(a, updates=True)
-    # As many entries, one of them in another place.
+    # The same number of entries, with one of them in another position.
     other = a.copy()
     moved = other.indptr[70]
     other.indices[moved] = 3

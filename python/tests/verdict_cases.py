@@ -16,7 +16,7 @@ import scipy.sparse as sparse
 SOLVED = ("converged", "precision_limit")
 #: Least-squares problems, and matrices of which singularity can be shown.
 LEAST = ("least_squares", "singular")
-#: What is within rounding of a singular matrix may be called so, too.
+# A matrix within rounding of a singular one may be called singular too.
 NEARLY_SINGULAR = (*SOLVED, *LEAST)
 
 
@@ -27,7 +27,7 @@ class Case:
     name: str
     a: sparse.csr_array
     b: np.ndarray
-    #: Outcomes that may be told; any where there are none.
+    #: The outcomes that may be reported; all, if empty.
     allowed: tuple[str, ...] = SOLVED
     #: x, and how far an entry may be from it: absolutely, or relative to its own size.
     x: np.ndarray | None = None
@@ -184,7 +184,7 @@ def _cancelling():
     pairs = [(0.97, 0.28, 1.5e-15), (0.12, 0.17, 1e-14), (0.52, 0.57, 4.6e-15), (0.3, 0.7, 1e-12)]
     for k, (g, ell, d) in enumerate(pairs):
         a = np.array([[-g, ell], [g * (1 - d), -ell]])
-        # Within some hundred times rounding of a singular one.
+        # With the smaller d, A is within a few hundred rounding errors of a singular matrix.
         allowed = NEARLY_SINGULAR if d < 2e-13 else SOLVED
         yield _case(f"pair-{k}", a, np.ones(2), allowed)
         network = grid(30) + 0.1 * sparse.eye_array(900, k=1)
@@ -199,7 +199,7 @@ def _leaking():
     n = 40
     for g in (1e-8, 1e-10, 1e-11, 1e-12):
         b = np.eye(1, n * n)[0]
-        # What the condition leaves, and what a residual of the tolerance does to the mean.
+        # The error of the mean comes from the condition, and from a residual that just meets the tolerance.
         mean = np.ones(n * n), 1 / (n * n * g), max(100 * np.finfo(float).eps / g, 1e-6)
         yield _case(f"leak-{g:.0e}", grid(n, 1) + g * sparse.eye_array(n * n), b, mean=mean)
     x = 1 / 3e-8 + np.array([5, -1, -4]) / 9

@@ -1,8 +1,8 @@
-//! A matrix from arrays that a caller already has in the memory of a backend: compressed rows, compressed columns or
-//! triplets, with indices of 32 or 64 bits that count from 0 or 1.
+//! Builds a matrix from arrays in the memory of a backend: compressed rows, compressed columns or triplets, with
+//! indices of 32 or 64 bits that start from 0 or 1.
 //!
-//! Everything is checked where it lies; to the host go a handful of numbers. The arrays are copied once, indices as 32
-//! bits.
+//! All checks run on the backend; only a few numbers are copied to the host. The arrays are copied once, with indices
+//! as 32 bits.
 //!
 //! ```text
 //! compressed rows    first   0   2   3   5      second  0 2 | 2 | 1 2      values  1 7 | 8 | 4 3
@@ -15,23 +15,24 @@ use crate::error::{Error, Result};
 use crate::matrix::{Csr, Triplets};
 use crate::scalar::{Key, Max, Scalar};
 
-/// What the first array of [`Arrays`] is.
+/// The layout of the first array of [`Arrays`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// Offsets of rows; the second array holds columns.
+    /// Row offsets; the second array holds columns.
     Rows,
-    /// Offsets of columns; the second array holds rows.
+    /// Column offsets; the second array holds rows.
     Columns,
     /// Rows of entries in any order; the second array holds their columns.
     Triplets,
 }
 
-/// Offsets or indices. Signed ones are handed over by their bits: what is negative is then far too large.
+/// Offsets or indices. Signed integers are passed as the same bits, so that a negative one becomes too large to be
+/// valid.
 #[derive(Debug)]
 pub enum Integers<'a, B: Assemble> {
-    /// Of 32 bits.
+    /// 32 bits.
     Short(&'a B::Slice<u32>),
-    /// Of 64 bits.
+    /// 64 bits.
     Long(&'a B::Slice<u64>),
 }
 
@@ -42,27 +43,27 @@ impl<B: Assemble> Clone for Integers<'_, B> {
 }
 impl<B: Assemble> Copy for Integers<'_, B> {}
 
-/// The arrays of a matrix, borrowed.
+/// The borrowed arrays of a matrix.
 #[derive(Debug)]
 pub struct Arrays<'a, T: Scalar, B: Assemble> {
-    /// What `first` and `second` are.
+    /// The layout of `first` and `second`.
     pub layout: Layout,
     /// Rows and columns.
     pub shape: (usize, usize),
-    /// From what indices and offsets count: 0 or 1.
+    /// The first index and offset: 0 or 1.
     pub base: u32,
-    /// Offsets, or rows of entries.
+    /// Offsets, or the rows of entries.
     pub first: Integers<'a, B>,
-    /// Columns of entries; of compressed columns, rows.
+    /// The columns of entries; for compressed columns, the rows.
     pub second: Integers<'a, B>,
-    /// Values of entries.
+    /// The values of entries.
     pub values: &'a B::Slice<T>,
 }
 
-/// A matrix that new values are put into, and how.
+/// A matrix, and the map that writes new values into it.
 pub type Kept<T, B> = (Csr<T, B>, Assembly<B>);
 
-/// A matrix, and its copy with the way of new values, where these do not come in its own order.
+/// A matrix; and a copy of it with the map for new values, if these come in another order than that of the matrix.
 pub type Built<T, B> = (Csr<T, B>, Option<Kept<T, B>>);
 
 impl<'a, B: Assemble> Integers<'a, B> {
@@ -73,7 +74,7 @@ impl<'a, B: Assemble> Integers<'a, B> {
         }
     }
 
-    /// One of them, as a signed number.
+    /// One element, as a signed number.
     fn at(self, backend: &B, place: usize) -> Result<i64> {
         Ok(match self {
             Integers::Short(all) => i64::from(backend.value(B::part::<u32>(all, place..place + 1))? as i32),
@@ -81,7 +82,7 @@ impl<'a, B: Assemble> Integers<'a, B> {
         })
     }
 
-    /// The low 32 bits of each less `base`, and what the largest has above them.
+    /// The low 32 bits of each element minus `base`, and the high bits of the largest element.
     fn narrowed(self, backend: &B, base: u32) -> Result<(B::Vec<u32>, u32)> {
         let mut low = backend.buffer(self.len())?;
         let mut beyond = 0;
@@ -94,21 +95,21 @@ impl<'a, B: Assemble> Integers<'a, B> {
             }
         }
         if base != 0 {
-            // Adding wraps around, so that an index below the base becomes one that is too large.
+            // The addition wraps around, so that an index below the base becomes one that is too large.
             backend.add_constant(base.wrapping_neg(), &mut low)?;
         }
         Ok((low, beyond))
     }
 
-    /// Each less `base` in 32 bits.
+    /// Each element minus `base`, as 32 bits.
     ///
     /// # Errors
-    /// Where one is not below `limit`.
+    /// If one of them is not below `limit`.
     fn indices(self, backend: &B, what: &str, base: u32, limit: usize) -> Result<B::Vec<u32>> {
         let (low, beyond) = self.narrowed(backend, base)?;
         let most = largest(backend, &low)?;
         if self.len() > 0 && (beyond > 0 || most as usize >= limit) {
-            // By its bits, a negative number is the largest.
+            // As unsigned bits, a negative number is the largest.
             let bits = most.wrapping_add(base);
             let index = match self {
                 Integers::Short(_) => (bits as i32).to_string(),
@@ -122,10 +123,10 @@ impl<'a, B: Assemble> Integers<'a, B> {
         Ok(low)
     }
 
-    /// Each less `base`, as offsets of `lines`.
+    /// Each element minus `base`, as the offsets of `lines` rows or columns.
     ///
     /// # Errors
-    /// Unless they ascend from `base` to `entries` more.
+    /// Unless they ascend from `base` to `base + entries`.
     fn offsets(self, backend: &B, base: u32, lines: usize, entries: usize) -> Result<Offsets<B>> {
         if self.len() != lines.saturating_add(1) {
             let text = format!("{} offsets for {lines} rows or columns", self.len());
@@ -155,7 +156,7 @@ impl<'a, B: Assemble> Integers<'a, B> {
     }
 }
 
-/// The largest; 0 where there is none.
+/// The largest element, or 0 if there is none.
 fn largest<K: Key, B: Assemble>(backend: &B, all: &B::Slice<K>) -> Result<K> {
     if B::len(all) == 0 {
         return Ok(K::default());
@@ -166,13 +167,13 @@ fn largest<K: Key, B: Assemble>(backend: &B, all: &B::Slice<K>) -> Result<K> {
 }
 
 impl<T: Scalar, B: Assemble + Conversions> Arrays<'_, T, B> {
-    /// The matrix. Entries at the same place add up, in their order, and rows need not be sorted.
+    /// Builds the matrix. Duplicate entries are summed in their order, and rows need not be sorted.
     ///
-    /// With `keep`, new values will come in the order of `values`. Where that is not the order of the matrix, the
-    /// second result is a copy of it with the map that puts them there ([`Assembly::update`]).
+    /// With `keep`, new values will come in the order of `values`. If that is not the order of the matrix, the second
+    /// result is a copy of the matrix with the map for new values ([`Assembly::update`]).
     ///
     /// # Errors
-    /// On arrays that no matrix of this shape has; on too little memory, or when the device fails.
+    /// If the arrays are invalid for this shape, memory is insufficient, or the device fails.
     pub fn build(&self, backend: &B, keep: bool) -> Result<Built<T, B>> {
         let (rows, columns) = self.shape;
         Triplets::<T>::new(rows, columns)?;
@@ -205,7 +206,7 @@ impl<T: Scalar, B: Assemble + Conversions> Arrays<'_, T, B> {
         self.assembled(backend, places, keep)
     }
 
-    /// The matrix, where no new values will come.
+    /// Builds the matrix, without a map for new values.
     ///
     /// # Errors
     /// As [`Arrays::build`].
@@ -230,7 +231,7 @@ impl<T: Scalar, B: Assemble + Conversions> Arrays<'_, T, B> {
     }
 }
 
-/// Whether the indices of each line ascend, none twice; lines ascend already.
+/// Returns whether the indices of each row or column ascend strictly; `lines` itself ascends.
 fn ascends<B: Assemble>(backend: &B, lines: &B::Slice<u32>, indices: &B::Slice<u32>) -> Result<bool> {
     let mut keys = backend.buffer::<u64>(B::len(lines))?;
     backend.pack(lines, indices, 32, &mut keys)?;

@@ -1,4 +1,4 @@
-//! Whether two matrices have their entries at the same places.
+//! Checks whether two matrices have the same sparsity pattern.
 
 use super::{Arrays, Integers, Layout};
 use crate::backend::{Host, OffsetsRef};
@@ -8,12 +8,12 @@ use crate::mixing::mixed;
 use crate::parallel::of_stretches;
 use crate::scalar::Scalar;
 
-/// Numbers that a thread takes at once: a millisecond or less.
+/// The number of elements that a thread takes at once, which is a millisecond of work or less.
 const AT_ONCE: usize = 1 << 16;
 
 impl<T: Scalar> Arrays<'_, T, Host> {
-    /// A hash of shape, layout and places in the order in which they are given; values do not count, nor do the width
-    /// of integers and the number from which they count. It tells patterns apart as well as 64 random bits do.
+    /// A 64-bit hash of shape, layout and index arrays in their given order. It does not depend on values, the integer
+    /// width or the base.
     pub(crate) fn fingerprint(&self) -> u64 {
         let layout = match self.layout {
             Layout::Rows => 1,
@@ -27,7 +27,7 @@ impl<T: Scalar> Arrays<'_, T, Host> {
     }
 }
 
-/// The sum of what each number and its place are mixed to: the same in whatever parts it is computed.
+/// Sums a hash of each number and its index, so that the result does not depend on how threads divide the array.
 fn of_integers(all: Integers<'_, Host>, base: u32, salt: u64) -> u64 {
     let one = |place: usize, number: u64| {
         mixed(salt ^ number.wrapping_sub(u64::from(base)) ^ (place as u64).rotate_left(32))
@@ -55,10 +55,10 @@ pub(crate) fn fingerprint_of<T: Scalar>(a: &Csr<T>) -> u64 {
     Arrays { layout: Layout::Rows, shape, base: 0, first, second, values: parts.values }.fingerprint()
 }
 
-/// Refuses a matrix whose pattern is not that of `own`, in the name of the first place that only one of them has.
+/// Checks that `new` has the pattern of `own`.
 ///
 /// # Errors
-/// [`Error::InvalidMatrix`] where there is such a place.
+/// [`Error::InvalidMatrix`] that names the first entry that only one of them has.
 pub(crate) fn check_pattern<T: Scalar>(own: &Csr<T>, new: &Csr<T>) -> Result<()> {
     for row in 0..own.rows() {
         let (before, now) = (own.row(row).0, new.row(row).0);

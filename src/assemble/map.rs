@@ -1,11 +1,12 @@
-//! The kept map from triplets to nonzeros.
+//! The map from triplets to nonzeros, for new values.
 
 use crate::backend::{RunSums, StagedRuns};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Scalar, Symmetry};
 
-/// Where each triplet's value goes: made once for a pattern, used for every new set of values. A time loop's case.
+/// The map from the values of triplets to those of the matrix. It is made once for a pattern and used for every new set
+/// of values, as in a time loop.
 ///
 /// ```
 /// use residua::{Host, Triplets, assemble::Assembly};
@@ -18,19 +19,19 @@ use crate::scalar::{Scalar, Symmetry};
 ///
 /// ```text
 /// triplets     0: (1, 1)   1: (0, 0)   2: (1, 1)
-/// sources      1 | 0 2      which triplets make up each nonzero, in order of appearance
+/// sources      1 | 0 2      the triplets that are summed for each nonzero, in order of appearance
 /// ```
 ///
-/// The highest bit of a source says that a nonzero starts there, and how many nonzeros start before each tile of
-/// [`RUN_TILE`](crate::backend::RUN_TILE) sources is counted. An update moves 4 bytes of `sources` (8 beyond 2^31
-/// triplets) and one value a triplet, and one value a nonzero. Where a half is stored, a source is twice the triplet's
-/// number, plus one for its mirror image.
+/// The highest bit of a source marks the first source of a nonzero; a second array counts the nonzeros that start
+/// before each tile of [`RUN_TILE`](crate::backend::RUN_TILE) sources. An update moves 4 bytes of `sources` (8 with
+/// more than 2^31 triplets) and one value per triplet, and one value per nonzero. If only one triangle is stored, a
+/// source is twice the triplet's number, plus one for its mirror image.
 ///
-/// On a device, where every entry is stored and the triplets of neighbouring nonzeros lie in few places, as those of
-/// finite elements one after another do, `sources` become codes of a byte and a half ([`StagedRuns`]), and values are
-/// fetched by whole lines.
+/// On a device, if every entry is stored and the triplets of neighbouring nonzeros are near each other, as in finite
+/// elements that are assembled one after the other, `sources` are compressed to codes of a byte and a half
+/// ([`StagedRuns`]), and values are loaded by whole cache lines.
 ///
-/// The sums have the same bits either way.
+/// Both forms give the same bits.
 #[derive(Debug)]
 pub struct Assembly<B: RunSums> {
     pub(super) rows: usize,
@@ -41,43 +42,44 @@ pub struct Assembly<B: RunSums> {
     pub(super) runs: Runs<B>,
 }
 
-/// Marked sources, and the nonzeros before each tile of them ([`RunSums::mark_runs`]).
+/// Marked sources, and the number of nonzeros before each tile of them ([`RunSums::mark_runs`]).
 #[derive(Debug)]
 pub(super) enum Runs<B: RunSums> {
     Narrow(B::Vec<u32>, B::Vec<u32>),
     Wide(B::Vec<u64>, B::Vec<u64>),
-    /// In codes, where a kept map gains by them.
+    /// Compressed to codes, if that makes updates faster.
     Staged(StagedRuns<B>),
 }
 
 impl<B: super::Assemble> Assembly<B> {
-    /// The matrix of triplets where every entry is stored, and its map ([`Assembler::assembly`](super::Assembler)
+    /// Builds the matrix and its map from triplets that store every entry ([`Assembler::assembly`](super::Assembler)
     /// has options).
     ///
     /// # Errors
-    /// Without memory, or when the device fails.
+    /// If memory is insufficient, or the device fails.
     pub fn new<T: Scalar>(backend: &B, triplets: &super::Triplets<T>) -> Result<(Csr<T, B>, Self)> {
         super::Assembler::default().assembly(backend, triplets)
     }
 }
 
 impl<B: RunSums> Assembly<B> {
-    /// Number of triplets in the pattern.
+    /// The number of triplets in the pattern.
     pub fn triplets(&self) -> usize {
         self.triplets
     }
 
-    /// Number of nonzeros that they make.
+    /// The number of nonzeros of the matrix.
     pub fn nonzeros(&self) -> usize {
         self.nonzeros
     }
 
-    /// Writes the values of `matrix`, which this map was made with (or a clone of its structure), from new values of
-    /// the triplets, in the triplets' order: the same bits as assembling anew. Allocates nothing. The
-    /// diagonal of a skew-symmetric or hermitian matrix is not checked again.
+    /// Replaces the values of `matrix`, which this map was made with (or a clone of its structure), by sums of new
+    /// triplet values, given in the order of the triplets. The result has the same bits as a new assembly. Allocates no
+    /// memory. The diagonal of a skew-symmetric or Hermitian matrix is not checked again.
     ///
     /// # Errors
-    /// On a number of values that differs from the pattern's, or a matrix of another shape or number of nonzeros.
+    /// If the number of values differs from the number of triplets, or `matrix` has another shape or number of
+    /// nonzeros.
     pub fn update<T: Scalar>(&self, backend: &B, values: &B::Slice<T>, matrix: &mut Csr<T, B>) -> Result<()> {
         Error::check_dimension("rows of the assembled matrix", self.rows, matrix.rows())?;
         Error::check_dimension("columns of the assembled matrix", self.columns, matrix.columns())?;
@@ -86,7 +88,7 @@ impl<B: RunSums> Assembly<B> {
         self.sum(backend, values, matrix.values_mut())
     }
 
-    /// The nonzeros' values.
+    /// Computes the values of the nonzeros.
     pub(super) fn sum<T: Scalar>(
         &self,
         backend: &B,

@@ -1,7 +1,7 @@
 //! From triplets to CSR.
 //!
-//! Triplets may come in any order. Entries at the same place add up, in the order in which they appear, so the result
-//! is the same bits on every run. Explicit zeros stay: they belong to the pattern.
+//! Triplets may come in any order. Duplicate entries are summed in the order in which they appear, so the result has
+//! the same bits in every run. Explicit zeros are kept, because they belong to the pattern.
 //!
 //! ```text
 //! triplets (row, column, value)        CSR
@@ -13,10 +13,10 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `sorting` | the algorithm, for any backend: sort by (row, column), find the runs, sum them |
-//! | `map` | [`Assembly`], the kept map from triplets to nonzeros: new values on the same pattern in one pass |
+//! | `map` | [`Assembly`], the map from triplets to nonzeros: new values on the same pattern in one pass |
 //! | `resident` | [`ResidentTriplets`], triplets in the memory of a backend |
-//! | `arrays` | [`Arrays`]: compressed rows or columns, or triplets, that a caller has in the memory of a backend |
-//! | `fingerprint` | whether two matrices have their entries at the same places |
+//! | `arrays` | [`Arrays`]: a caller's compressed rows, compressed columns or triplets in the memory of a backend |
+//! | `fingerprint` | a hash of the sparsity pattern |
 //! | `host` | the same result on the CPU in less memory and time |
 
 mod arrays;
@@ -39,11 +39,11 @@ use crate::error::{Error, Result};
 use crate::matrix::{Csr, Triplets};
 use crate::scalar::Scalar;
 
-/// What a backend does to assemble. The provided methods serve every backend; one that can do a whole step in less
-/// memory or time overrides it, with the same structure, and sums in the same order.
+/// Assembly on a backend. The provided methods work on every backend. A backend that needs less memory or time for a
+/// step overrides it, with the same structure and the same order of sums.
 #[allow(clippy::missing_errors_doc)]
 pub trait Assemble: RunSums {
-    /// As [`Assembler::to_csr`], sizes and diagonal checked.
+    /// As [`Assembler::to_csr`], after sizes and diagonal were checked.
     fn assemble<T: Scalar>(
         &self,
         triplets: ResidentTriplets<T, Self>,
@@ -52,7 +52,7 @@ pub trait Assemble: RunSums {
         sorting::assemble(self, triplets, symmetry)
     }
 
-    /// As [`Assembler::assembly`], sizes and diagonal checked.
+    /// As [`Assembler::assembly`], after sizes and diagonal were checked.
     fn analyse<T: Scalar>(
         &self,
         triplets: &ResidentTriplets<T, Self>,
@@ -62,7 +62,7 @@ pub trait Assemble: RunSums {
     }
 }
 
-/// Assembles triplets where every entry is stored: [`Assembler`] with its defaults.
+/// Assembles triplets that store every entry: [`Assembler`] with its defaults.
 ///
 /// ```
 /// use residua::{Host, Triplets, assemble};
@@ -77,12 +77,12 @@ pub trait Assemble: RunSums {
 /// ```
 ///
 /// # Errors
-/// Without memory, or when the device fails.
+/// If memory is insufficient, or the device fails.
 pub fn to_csr<T: Scalar, B: Assemble>(backend: &B, triplets: Triplets<T>) -> Result<Csr<T, B>> {
     Assembler::default().to_csr(backend, triplets)
 }
 
-/// How triplets become a matrix.
+/// Options of the assembly of triplets.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct Assembler {
@@ -90,25 +90,25 @@ pub struct Assembler {
 }
 
 impl Assembler {
-    /// Which half the triplets hold. An entry off the diagonal then stands for its mirror image too, whichever
-    /// triangle it lies in.
+    /// Sets the symmetry of the matrix. If it is not general, the triplets hold one half, and an entry off the diagonal
+    /// stands for its mirror image too, whichever triangle it is in.
     #[must_use]
     pub fn symmetry(mut self, symmetry: Symmetry) -> Self {
         self.symmetry = symmetry;
         self
     }
 
-    /// The matrix. Takes the triplets by value and frees their arrays as soon as it can.
+    /// Assembles the matrix. Takes the triplets by value and frees their arrays as soon as it can.
     ///
     /// # Errors
-    /// Where a stored half is not square, or its diagonal contradicts the symmetry; without memory, or when the device
+    /// If a stored half is not square or its diagonal contradicts the symmetry, memory is insufficient, or the device
     /// fails.
     pub fn to_csr<T: Scalar, B: Assemble>(&self, backend: &B, triplets: Triplets<T>) -> Result<Csr<T, B>> {
         check(&triplets, self.symmetry)?;
         backend.assemble(ResidentTriplets::upload(backend, triplets)?, self.symmetry)
     }
 
-    /// The matrix of triplets that are in the backend's memory already.
+    /// Assembles triplets that are already in the memory of the backend.
     ///
     /// # Errors
     /// As [`Assembler::to_csr`].
@@ -121,7 +121,7 @@ impl Assembler {
         backend.assemble(triplets, self.symmetry)
     }
 
-    /// The matrix, and the map with which new values of the same triplets update it in one pass.
+    /// Assembles the matrix and the map with which new values of the same triplets update it in one pass.
     ///
     /// # Errors
     /// As [`Assembler::to_csr`].
@@ -134,7 +134,7 @@ impl Assembler {
         backend.analyse(&ResidentTriplets::upload(backend, triplets.clone())?, self.symmetry)
     }
 
-    /// As [`Assembler::assembly`], of triplets that are in the backend's memory already.
+    /// As [`Assembler::assembly`], for triplets that are already in the memory of the backend.
     ///
     /// # Errors
     /// As [`Assembler::to_csr`].
@@ -147,7 +147,7 @@ impl Assembler {
         backend.analyse(triplets, self.symmetry)
     }
 
-    /// Whether a diagonal contradicts the symmetry is looked up on the host.
+    /// Checks on the host whether the diagonal contradicts the symmetry.
     fn check_resident<T: Scalar, B: Backend>(
         &self,
         backend: &B,
@@ -163,7 +163,7 @@ impl Assembler {
     }
 }
 
-/// A stored half is square; the diagonal of a skew-symmetric matrix is zero, that of a hermitian one real.
+/// A stored half must be square, with a zero diagonal if skew-symmetric and a real one if Hermitian.
 fn check<T: Scalar>(triplets: &Triplets<T>, symmetry: Symmetry) -> Result<()> {
     if symmetry == Symmetry::General {
         return Ok(());
@@ -196,10 +196,10 @@ fn check_square(rows: usize, columns: usize, symmetry: Symmetry) -> Result<()> {
 impl Assemble for crate::backend::Cuda {}
 
 impl<V: Scalar> Csr<V, Host> {
-    /// From triplets in any order; entries at the same place add up (this module has more choices).
+    /// Assembles triplets in any order; duplicate entries are summed ([`crate::assemble`] has more options).
     ///
     /// # Errors
-    /// Without memory.
+    /// If memory is insufficient.
     pub fn from_triplets(triplets: Triplets<V>) -> Result<Self> {
         to_csr(&Host, triplets)
     }

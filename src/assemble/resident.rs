@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 use crate::matrix::Triplets;
 use crate::scalar::{Max, Scalar, Symmetry};
 
-/// [`Triplets`] where a backend can work on them: read from a file and copied over, or written there by the caller's
-/// own kernels. Indices count from zero and lie inside of the matrix.
+/// [`Triplets`] in the memory of a backend: read from a file and copied there, or written by the caller's own kernels.
+/// Indices start from zero and are inside of the matrix.
 #[derive(Debug)]
 pub struct ResidentTriplets<T: Scalar, B: Backend> {
     pub(super) rows: usize,
@@ -14,12 +14,12 @@ pub struct ResidentTriplets<T: Scalar, B: Backend> {
     pub(super) row_indices: B::Vec<u32>,
     pub(super) column_indices: B::Vec<u32>,
     pub(super) values: B::Vec<T>,
-    /// The symmetry that the diagonal was held against when these were made.
+    /// The symmetry that the diagonal was checked for.
     pub(super) checked: Symmetry,
 }
 
 impl<T: Scalar, B: Backend> ResidentTriplets<T, B> {
-    /// What the parser of a file accepted: places inside of the matrix, a diagonal as its symmetry asks for.
+    /// Takes the output of a parser, which has checked the indices and the diagonal.
     pub(crate) fn from_parsed(
         (rows, columns): (usize, usize),
         checked: Symmetry,
@@ -31,10 +31,11 @@ impl<T: Scalar, B: Backend> ResidentTriplets<T, B> {
         Ok(Self { rows, columns, row_indices, column_indices, values, checked })
     }
 
-    /// Takes triplets over: moved on the host, elsewhere copied, each array freed here as soon as it is there.
+    /// Uploads triplets. On the host they are moved; for a device they are copied, and each host array is freed right
+    /// after.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory is insufficient, or the device fails.
     pub fn upload(backend: &B, triplets: Triplets<T>) -> Result<Self> {
         let (rows, columns) = (triplets.rows(), triplets.columns());
         let (is, js, values) = triplets.into_parts();
@@ -51,7 +52,7 @@ impl<T: Scalar, B: Backend> ResidentTriplets<T, B> {
     /// From three buffers of equal length.
     ///
     /// # Errors
-    /// On different lengths, a dimension above 2^32, or an index outside of the matrix; when the device fails.
+    /// If lengths differ, a dimension is above 2^32, an index is outside of the matrix, or the device fails.
     pub fn from_parts(
         backend: &B,
         rows: usize,
@@ -91,12 +92,12 @@ impl<T: Scalar, B: Backend> ResidentTriplets<T, B> {
         self.columns
     }
 
-    /// Number of entries, duplicates counted.
+    /// Number of entries, including duplicates.
     pub fn len(&self) -> usize {
         B::len(&*self.values)
     }
 
-    /// Whether there is no entry.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -110,7 +111,7 @@ impl<T: Scalar, B: Backend> ResidentTriplets<T, B> {
     /// A copy on the host.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn to_host(&self, backend: &B) -> Result<Triplets<T>> {
         let (is, js, values) = self.parts();
         let (is, js, values) = (backend.download(is)?, backend.download(js)?, backend.download(values)?);

@@ -1,10 +1,11 @@
-//! Assembly for any backend: sort the triplets' numbers stably by column, then by row, and find where runs of equal
-//! places start. A run is a nonzero, and its triplets stand in order of appearance.
+//! Assembly for any backend: sort the triplets' numbers stably by column, then by row, and find where runs of
+//! duplicates start. A run becomes a nonzero, and its triplets are in order of appearance.
 //!
-//! Temporary memory, with the places' 8 bytes where these are given up for it: 24 bytes a triplet. Numbers and one
-//! index are sorted, twice, with the sort's second buffers, and the other index is fetched by number. Many triplets are
-//! ordered in other ways: where rows ascend, each row by itself; where they come from all over the matrix, so that
-//! memory would deliver a sector for each index, by both indices as one key, so that nothing is fetched.
+//! Temporary memory is 24 bytes per triplet, including 8 bytes for its indices if they may be overwritten: the
+//! triplets' numbers and one index are sorted twice, with a second buffer each, and the other index is gathered by
+//! number. With many triplets, two cases are sorted differently. If rows ascend already, each row is sorted by itself.
+//! If triplets come from all over the matrix, a gather would load a memory sector for each index, so both indices are
+//! sorted as one key and nothing is gathered.
 
 use super::map::Runs;
 use super::{Assembly, ResidentTriplets, Symmetry};
@@ -14,17 +15,17 @@ use crate::matrix::Csr;
 use crate::scalar::{Element, Offset, Scalar};
 use std::ops::Deref;
 
-/// From so many triplets on it pays to find out how they come: as many indices do not all lie in a cache (64 MiB); to
-/// sort fewer, and fetch by number, costs little.
+/// With this many triplets or more it pays to examine their order, since their indices no longer fit a cache (64 MiB).
+/// Sorting fewer, with a gather by number, costs little.
 const MANY: usize = 1 << 24;
 
-/// Stretches of indices that are looked at, and the indices of each.
+/// The number of samples of the indices, and the length of each.
 const SAMPLES: usize = 16;
 const STRETCH: usize = 128;
-/// Indices of a line, nearly: neighbours that memory delivers together.
+/// Consecutive indices that memory delivers together, approximately one cache line.
 const LINE: u32 = 16;
 
-/// The matrix.
+/// Assembles the matrix.
 pub(super) fn assemble<T: Scalar, B: RunSums>(
     backend: &B,
     triplets: ResidentTriplets<T, B>,
@@ -40,7 +41,7 @@ pub(super) fn assemble<T: Scalar, B: RunSums>(
     Ok(build(backend, pattern, places, &values, Use::Once)?.0)
 }
 
-/// The matrix and its map.
+/// Assembles the matrix and its map.
 pub(super) fn analyse<T: Scalar, B: RunSums>(
     backend: &B,
     triplets: &ResidentTriplets<T, B>,
@@ -56,20 +57,21 @@ pub(super) fn analyse<T: Scalar, B: RunSums>(
     build(backend, pattern, places, &triplets.values, Use::Again)
 }
 
-/// Whether the map is kept.
+/// Whether the map is used once or kept.
 #[derive(Clone, Copy, PartialEq)]
 enum Use {
     Once,
     Again,
 }
 
+/// The shape and symmetry of the matrix to assemble.
 struct Pattern {
     rows: usize,
     columns: usize,
     symmetry: Symmetry,
 }
 
-/// Row or column indices of all entries: freed as soon as they are not needed, where they are nobody else's.
+/// Row or column indices of all entries. Owned ones are freed as soon as they are no longer needed.
 enum Indices<'a, B: Backend> {
     Lent(&'a B::Slice<u32>),
     Own(B::Vec<u32>),
@@ -107,7 +109,8 @@ impl Pattern {
         self.symmetry != Symmetry::General
     }
 
-    /// Both mirror images of each entry; those of the diagonal, which do not count, in a row behind the last.
+    /// Adds the mirror image of each entry. Those of diagonal entries do not count, and go to an extra row after the
+    /// last.
     fn mirrored<B: RunSums>(
         &self,
         backend: &B,
@@ -133,7 +136,7 @@ fn build<T: Scalar, B: RunSums>(
     let triplets = B::len(values);
     let entries = if pattern.half() { triplets.saturating_mul(2) } else { triplets };
     let all_stored = (times == Use::Again && !pattern.half()).then_some(triplets);
-    // A source has a bit for its mark.
+    // The highest bit of a source is its mark, so half of the range remains for numbers.
     let (structure, runs) = if entries <= NARROW_LIMIT / 2 {
         sort(backend, &pattern, places, |starts, nonzeros, sources| {
             let firsts = B::part(&*starts, 0..nonzeros);
@@ -157,8 +160,7 @@ fn build<T: Scalar, B: RunSums>(
     Ok((Csr::from_parts_unchecked(rows, columns, offsets, indices, summed), assembly))
 }
 
-/// The runs of so many triplets in the form in which this backend sums them fastest again and again; `firsts`: where
-/// runs start.
+/// The runs in the form that this backend sums fastest if they are used repeatedly; `firsts` holds the starts of runs.
 fn keep<B: RunSums>(
     backend: &B,
     triplets: usize,
@@ -177,8 +179,8 @@ fn keep<B: RunSums>(
 /// Column indices and row offsets.
 type Structure<B> = (<B as Backend>::Vec<u32>, Offsets<B>);
 
-/// The structure of the matrix, and what `keep` makes of where runs start, the number of runs that count, and the
-/// sources.
+/// The structure of the matrix, and the result of `keep`, which is called with the starts of runs, the number of runs
+/// that are nonzeros, and the sources.
 fn sort<B: RunSums, W: Offset, R>(
     backend: &B,
     pattern: &Pattern,
@@ -192,14 +194,14 @@ fn sort<B: RunSums, W: Offset, R>(
     let starts = backend.pair_starts::<W>(&row_of, &columns)?;
     let mut nonzeros = B::len(&*starts) - 1;
     if half && nonzeros > 0 {
-        // The mirror images of the diagonal are the last run.
+        // The mirror images of diagonal entries are the last run, which is not a nonzero.
         let last = backend.value(B::part(&*row_of, n - 1..n))? as usize;
         nonzeros -= usize::from(last == rows);
     }
     let entries = backend.value(B::part(&*starts, nonzeros..nonzeros + 1))?;
     let sources = shorten(backend, sources, entries.to_usize())?;
     let firsts = B::part(&*starts, 0..nonzeros);
-    // Where each run has one source, what they have is there already.
+    // If each run has one source, the sorted indices are those of the runs already.
     let of_firsts = |of_all: B::Vec<u32>| {
         if nonzeros == n {
             return Ok::<_, Error>(of_all);
@@ -226,7 +228,7 @@ fn sort<B: RunSums, W: Offset, R>(
 /// Rows, columns and numbers of triplets.
 type Ordered<B, W> = (<B as Backend>::Vec<u32>, <B as Backend>::Vec<u32>, <B as Backend>::Vec<W>);
 
-/// The triplets by row and column, equal ones in order of appearance.
+/// Sorts the triplets by row and column, and duplicates by order of appearance.
 fn order<B: RunSums, W: Offset>(
     backend: &B,
     (rows, columns): (usize, usize),
@@ -262,7 +264,7 @@ fn order<B: RunSums, W: Offset>(
     Ok((keys, columns, sources))
 }
 
-/// [`order`] where rows ascend: each by itself.
+/// [`order`] if rows ascend: sorts each row by itself.
 fn order_in_rows<B: RunSums, W: Offset>(
     backend: &B,
     rows: usize,
@@ -277,7 +279,7 @@ fn order_in_rows<B: RunSums, W: Offset>(
     Ok((is.own(backend)?, js, sources))
 }
 
-/// [`order`] by one key. The places' memory is given back before the sort takes its second buffers.
+/// [`order`] with both indices as one key. Frees the indices before the sort allocates its second buffers.
 fn order_packed<B: RunSums, W: Offset>(
     backend: &B,
     bits: (u32, u32),
@@ -294,7 +296,7 @@ fn order_packed<B: RunSums, W: Offset>(
     Ok((rows, columns, sources))
 }
 
-/// Whether indices that follow each other mostly lie in different lines of memory, by a sample.
+/// Returns whether consecutive indices are mostly in different cache lines, based on samples.
 fn scattered<B: RunSums>(backend: &B, indices: &B::Slice<u32>) -> Result<bool> {
     let n = B::len(indices);
     let length = STRETCH.min(n);
@@ -313,7 +315,7 @@ fn scattered<B: RunSums>(backend: &B, indices: &B::Slice<u32>) -> Result<bool> {
     Ok(2 * lines > found.len())
 }
 
-/// Marked sources, and the runs before each of their tiles.
+/// Marks the first source of each run, and counts the runs before each tile of sources.
 fn mark<B: RunSums, W: Offset>(
     backend: &B,
     starts: &B::Slice<W>,
@@ -324,12 +326,12 @@ fn mark<B: RunSums, W: Offset>(
     Ok((sources, before))
 }
 
-/// Bits of the largest index below `count`.
+/// The number of bits of the largest index below `count`.
 pub(super) fn significant_bits(count: usize) -> u32 {
     usize::BITS - count.saturating_sub(1).leading_zeros()
 }
 
-/// The first `length` elements in a buffer of their own.
+/// Copies the first `length` elements to a buffer of their own.
 fn shorten<T: Element, B: RunSums>(backend: &B, from: B::Vec<T>, length: usize) -> Result<B::Vec<T>> {
     if B::len(&*from) == length {
         return Ok(from);
@@ -345,7 +347,7 @@ mod tests {
     use crate::backend::Host;
     use crate::matrix::Triplets;
 
-    /// Triplets of which many are at the same place, some on the diagonal, in no order or by column.
+    /// Triplets with many duplicates, some on the diagonal, unordered or sorted by column.
     fn triplets(rows: usize, columns: usize, n: usize, by_column: bool) -> Triplets<f64> {
         let mut state = 1u64;
         let mut random = |below: usize| {
@@ -362,7 +364,7 @@ mod tests {
         Triplets::from_parts(rows, columns, is, js, values).unwrap()
     }
 
-    /// What large inputs take, on small ones.
+    /// Checks on small inputs the code paths that only large ones take.
     #[test]
     fn all_ways_give_the_same_order() {
         for (rows, columns, n) in [(1, 1, 0), (1, 1, 9), (300, 1, 700), (40, 40, 3000)] {
@@ -383,7 +385,7 @@ mod tests {
         }
     }
 
-    /// The host assembles in a way of its own: this one, which devices take, has to give the same.
+    /// The host has its own assembly; the sorting that devices use must give the same bits.
     #[test]
     fn the_sorting_way_gives_the_bits_of_the_hosts_own() {
         let same = |a: &Csr<f64>, b: &Csr<f64>| {

@@ -237,7 +237,7 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
     }
 }
 
-/// [`Communicator::all_or`] with [`Communicator::gather`].
+/// Implements [`Communicator::all_or`] by means of [`Communicator::gather`].
 pub(crate) fn or_by_way_of_hosts<B: VectorOps, C: Communicator<B>>(
     communicator: &C,
     backend: &B,

@@ -97,9 +97,9 @@ pub enum Roots<'a, B: Backend> {
     /// Every component, each from its first vertex of lowest degree, with components sorted by the (degree, number) of
     /// these.
     LowestDegree,
-    /// Some components, in this order.
+    /// These components, in this order.
     Given {
-        /// One vertex of each component.
+        /// The root of each component: one of its vertices.
         roots: &'a B::Slice<u32>,
         /// The largest useful bandwidth of each component: a traversal that exceeds it need not be completed, see
         /// [`Sweep::complete`].
@@ -142,7 +142,7 @@ pub struct Sweep {
 /// The result of [`GraphSteps::cuthill_mckee_first`].
 #[derive(Debug)]
 pub struct FirstSweeps<B: Backend> {
-    /// One for each component.
+    /// The result for each component.
     pub sweeps: Vec<Sweep>,
     /// If the graph is connected and has few vertices of lowest degree, a backend with room for more simultaneous
     /// traversals may also start from the others, each with its order, so that these need not be tried later.

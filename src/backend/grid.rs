@@ -108,7 +108,7 @@ impl Neighbours {
         self.0.count_ones() as usize
     }
 
-    /// The displacement of each, in the order of their numbers.
+    /// The displacements of these neighbours, in the order of their numbers.
     pub fn iter(self) -> impl Iterator<Item = [i64; 3]> {
         let all = (0..NEIGHBOURS as u32).filter(move |bit| self.0 >> bit & 1 == 1);
         all.map(|bit| [bit % 3, bit / 3 % 3, bit / 9].map(|d| i64::from(d) - 1))

@@ -194,6 +194,6 @@ pub trait GroupingSteps: Primitives {
 pub(crate) fn independent_priority(node: usize, round: u64) -> u64 {
     use crate::mixing::mixed;
     let random = mixed(mixed(node as u64).wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-    // 32 bits at most for the number; none of the constants.
+    // The node's number takes the low 32 bits; adding 1 avoids the reserved constants.
     ((random >> 33) + 1) << 32 | node as u64
 }

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct ProductModel {
-    /// The time of a product before its first byte, as bytes that could be copied meanwhile.
+    /// The start-up time of a product, as the number of bytes that could be copied in that time.
     pub start: f64,
     /// The time to sample a matrix, in the same unit.
     pub look: f64,
@@ -28,13 +28,13 @@ pub struct ProductModel {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum CompressionRule {
-    /// For any matrix that it makes smaller.
+    /// Suits any matrix that becomes smaller in it.
     Smaller,
     /// For runs of rows that are equal including values. The time depends on entries, not on bytes.
     Runs {
         /// The fewest rows of a run, on average.
         rows: usize,
-        /// The time of an entry, as bytes that could be copied meanwhile.
+        /// The time of an entry, as the number of bytes that could be copied in that time.
         entry: f64,
     },
 }

@@ -88,7 +88,7 @@ impl Derived {
             Some(made) => made,
             None => {
                 let made = Box::new(make()?);
-                // Where another thread was faster, its own is as good.
+                // If another thread was faster, its result is used, which is the same.
                 self.0.get_or_init(|| made)
             }
         };

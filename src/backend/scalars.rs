@@ -35,7 +35,7 @@ impl Slot {
     pub const CURVATURE: Slot = Slot(2);
     /// The iteration has converged when `RR` is at most this.
     pub const THRESHOLD: Slot = Slot(3);
-    /// Not zero from the iteration on that changes nothing.
+    /// Nonzero after an iteration that was the last one; further iterations change nothing.
     pub const ENDED: Slot = Slot(4);
     /// Scalars in the message of an iteration: status, r.r, curvature.
     pub const MESSAGE: usize = 3;
@@ -478,7 +478,7 @@ mod tests {
         interpret(&program.words, &mut state);
         assert_eq!((state[x.place()], state[z.place()]), (5.0 - 12.0 - 2.0, 4.0));
         assert_eq!((state[0], state[1], state[4]), (1.0, 3.0, 0.0));
-        // The next iteration changes nothing.
+        // Another iteration must not change anything.
         interpret(&program.words, &mut state);
         assert_eq!((state[x.place()], state[4]), (-9.0, 1.0));
     }

@@ -1,7 +1,7 @@
 //! Options that are one of a few words, such as the storage format.
 
 use crate::matrix::FORMAT_NAMES;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use std::str::FromStr;
 
 /// The name of a format, or `auto`.
@@ -15,6 +15,11 @@ pub(crate) fn parse_format(text: &str) -> Result<String, String> {
     }
 }
 
+/// The names of the formats, with `auto`.
+pub(crate) fn formats() -> impl Iterator<Item = &'static str> {
+    std::iter::once("auto").chain(FORMAT_NAMES.iter().copied())
+}
+
 /// A parser for values that are named by words.
 pub(crate) fn one_of<T>(words: impl Iterator<Item = &'static str>) -> impl TypedValueParser<Value = T>
 where
@@ -22,6 +27,39 @@ where
     T::Err: std::error::Error + Send + Sync + 'static,
 {
     PossibleValuesParser::new(words).try_map(|word| word.parse())
+}
+
+/// A parser for values of which some are words, which shells then complete: these, by `parse`.
+pub(crate) fn completed<T: Clone + Send + Sync + 'static>(
+    words: impl IntoIterator<Item = &'static str>,
+    parse: fn(&str) -> Result<T, String>,
+) -> impl TypedValueParser<Value = T> {
+    Completed { words: words.into_iter().collect(), parse }
+}
+
+/// [`completed`].
+#[derive(Clone)]
+struct Completed<T> {
+    words: Vec<&'static str>,
+    parse: fn(&str) -> Result<T, String>,
+}
+
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for Completed<T> {
+    type Value = T;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<T, clap::Error> {
+        let parse = self.parse;
+        StringValueParser::new().try_map(move |text| parse(&text)).parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.words.iter().map(|word| PossibleValue::new(*word))))
+    }
 }
 
 #[cfg(test)]

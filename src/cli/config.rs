@@ -49,7 +49,7 @@ impl Config {
                     Some(name) => format!("unknown option `{key}`: is `{name}` meant?"),
                     None => {
                         let all: Vec<&str> = options().map(|(_, name)| name).collect();
-                        format!("unknown option `{key}`: there are {}", all.join(", "))
+                        format!("unknown option `{key}`; the options are {}", all.join(", "))
                     }
                 };
                 return Err(fault(line, cause));
@@ -58,11 +58,11 @@ impl Config {
             let word = match value.get_ref() {
                 DeValue::Boolean(false) if !takes_value => continue,
                 DeValue::Boolean(true) if !takes_value => format!("--{key}"),
-                _ if !takes_value => return Err(fault(line, format!("`{key}` is true or false"))),
+                _ if !takes_value => return Err(fault(line, format!("`{key}` must be true or false"))),
                 DeValue::String(text) => format!("--{key}={text}"),
                 DeValue::Integer(number) if number.radix() == 10 => format!("--{key}={}", number.as_str()),
                 DeValue::Float(number) => format!("--{key}={}", number.as_str()),
-                _ => return Err(fault(line, format!("`{key}` is a text or a number"))),
+                _ => return Err(fault(line, format!("`{key}` must be a text or a number"))),
             };
             let conflicts = known.get_arg_conflicts_with(option);
             let against = |other: &clap::Arg| {
@@ -107,10 +107,9 @@ fn text(path: &Path) -> Result<String, Failure> {
     let file = std::fs::File::open(path).map_err(io)?;
     file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(io)?;
     if bytes.len() as u64 > LARGEST {
-        return Err(Failure::about(path, "a file of options of more than 1 MiB"));
+        return Err(Failure::about(path, "the file of options is larger than 1 MiB"));
     }
-    String::from_utf8(bytes)
-        .map_err(|_| Failure::about(path, "a file of options is text in UTF-8, and this is not"))
+    String::from_utf8(bytes).map_err(|_| Failure::about(path, "the file of options is not text in UTF-8"))
 }
 
 /// The edit distance of two words: letters to insert, delete or replace.

@@ -11,12 +11,13 @@ use crate::report::count;
 use num_complex::Complex;
 use std::path::PathBuf;
 
+// The arguments of `residua convert`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// File of any format that `residua solve` reads; '-' is standard input
     input: PathBuf,
-    /// File to write: Matrix Market, compressed where it ends in .gz; .npz for SciPy; .npy for NumPy (full arrays); '-'
-    /// is standard output
+    /// File to write: Matrix Market, compressed if its name ends in .gz; .npz for SciPy; .npy for NumPy (full arrays);
+    /// '-' is standard output
     output: PathBuf,
     /// Write both triangles of a symmetric matrix
     #[arg(long)]
@@ -29,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 
 fn convert<T: Scalar>(arguments: &Arguments) -> Result<Ending, Failure> {
     let path = arguments.input.as_path();
-    let sink = Sink::open(&arguments.output)?;
+    let sink = Sink::for_numbers(&arguments.output)?;
     let options = WriteOptions::default().detect_symmetry(!arguments.general);
     let is_array = path.is_file() && files::read_header(path).about(path)?.format() == Format::Array;
     let what = if is_array {

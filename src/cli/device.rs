@@ -10,6 +10,9 @@ pub(crate) fn not_on_gpu(reason: Option<&str>) -> String {
     reason.map(first).unwrap_or_default()
 }
 
+/// Names of devices, for completions.
+pub(crate) const NAMES: [&str; 3] = ["auto", "cpu", "cuda"];
+
 /// Parses the name of a device: auto, cpu, cuda (the first one) or cuda:N.
 pub(crate) fn parse(text: &str) -> Result<String, String> {
     match text.parse::<crate::solver::Device>() {
@@ -25,7 +28,7 @@ pub(crate) fn parse(text: &str) -> Result<String, String> {
 pub(crate) fn ask_for_one_connection() {
     const NAME: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
     if std::env::var_os(NAME).is_none() {
-        // SAFETY: the process has no other thread yet that could read the environment meanwhile.
+        // SAFETY: the process has no other thread yet that could read the environment at the same time.
         unsafe { std::env::set_var(NAME, "1") };
     }
 }

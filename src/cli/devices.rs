@@ -11,11 +11,11 @@ use {
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Show the prices that the choice of a method is made by
+    /// Show the measured prices (times of each kind of work) by which a method is chosen
     #[arg(long)]
     prices: bool,
 
-    /// Compile every kernel that solves are known to need, for each GPU of this machine, and keep them
+    /// Compile every kernel that solves are known to need, for each GPU of this machine, and keep them in the cache
     #[cfg(feature = "cuda")]
     #[arg(long, conflicts_with = "prices")]
     prepare: bool,
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     if let Some(bytes) = memory() {
         table.row(["  memory", &report::bytes(bytes)]);
     }
-    table.row(["  copies", &format!("{bandwidth:.1} GB/s, measured, bytes read and written both counted")]);
+    table.row(["  copies", &format!("{bandwidth:.1} GB/s (measured; bytes read plus bytes written)")]);
     cuda(&mut table);
     console::say(&table.to_string())?;
     Ok(Ending::Done)
@@ -86,7 +86,7 @@ fn prepare() -> Result<Ending, Failure> {
         let start = Instant::now();
         let (listed, packed) = compile::prepare(chip)?;
         console::say(&format!(
-            "sm_{}{}: {listed} kernel files are ready, {packed} of them of the package; {:.1} s\n",
+            "sm_{}{}: {listed} kernel files are ready, {packed} of them from the package; {:.1} s\n",
             chip.0,
             chip.1,
             start.elapsed().as_secs_f64()
@@ -102,7 +102,7 @@ fn pack(path: &Path, chips: &[String]) -> Result<Ending, Failure> {
     let chips: Vec<&str> = chips.iter().map(String::as_str).collect();
     let bytes = report::bytes(compile::write_archive(path, &chips, &compile::listed_units())?);
     let archive = compile::Archive::open(path).map_err(crate::Error::from)?;
-    console::say(&format!("{}: {bytes}, by NVRTC {}\n", path.display(), archive.compiler()))?;
+    console::say(&format!("{}: {bytes}, compiled by NVRTC {}\n", path.display(), archive.compiler()))?;
     for (chip, units) in archive.chips() {
         console::say(&format!("  {chip}: {units} kernel files\n"))?;
     }
@@ -127,19 +127,19 @@ fn cuda(table: &mut report::Table) {
         table.row(["  chip".to_string(), format!("sm_{}{}", device.capability.0, device.capability.1)]);
         table.row(["  memory".to_string(), report::bytes(device.memory)]);
         let copies = match Cuda::new(device.ordinal).and_then(|cuda| report::copy_bandwidth(&cuda, 5)) {
-            Ok(bandwidth) => format!("{bandwidth:.0} GB/s, measured, bytes read and written both counted"),
+            Ok(bandwidth) => format!("{bandwidth:.0} GB/s (measured; bytes read plus bytes written)"),
             Err(error) => format!("not measured: {error}"),
         };
         table.row(["  copies".to_string(), copies]);
         let kernels = match cuda::compile::packed_kernels(device.capability) {
             Ok(Some(kernels)) => format!(
-                "{} compiled for {}, {}; others at their first use",
+                "{} compiled in advance for {}, in {}; others are compiled at first use",
                 kernels.count(),
                 kernels.chip(),
                 kernels.path().display()
             ),
-            Ok(None) => "compiled at their first use, and kept".to_string(),
-            Err(error) => format!("compiled at their first use, and kept: {error}"),
+            Ok(None) => "compiled at first use, then cached".to_string(),
+            Err(error) => format!("compiled at first use, then cached: {error}"),
         };
         table.row(["  kernels".to_string(), kernels]);
     }

@@ -14,7 +14,7 @@ pub(crate) enum Failure {
     /// One of several processes has failed: exit status 3.
     #[cfg(all(unix, feature = "ranks"))]
     OfRank(Error),
-    /// The same, but the process that started this one prints the message.
+    /// A process has failed, and the process that started this one prints the message.
     #[cfg(all(unix, feature = "ranks"))]
     Told,
     /// Ctrl-C before there were results to write: exit status 130, as in a shell.

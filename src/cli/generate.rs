@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     /// Edge of a block of equal coefficients, in cells [default: 8]
     #[arg(long)]
     block: Option<usize>,
-    /// Diffusion, where convection is about 1 [default: 1e-2]
+    /// Diffusion coefficient, relative to a convection of about 1 [default: 1e-2]
     #[arg(long)]
     diffusion: Option<f64>,
     /// Poisson's ratio of the elastic material [default: 0.3]
@@ -58,6 +58,7 @@ pub(crate) struct Arguments {
     shuffle: Option<u64>,
 }
 
+/// The size of a model problem: one number for each direction, or one for all.
 #[derive(Clone)]
 struct Size(Vec<usize>);
 
@@ -80,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 
 fn make<T: Scalar>(arguments: &Arguments, model: &Model<T>) -> Result<Ending, Failure> {
     let parameters = arguments.parameters(model)?;
-    let sink = Sink::open(&arguments.output)?;
+    let sink = Sink::for_numbers(&arguments.output)?;
     // A size or an option out of range is a wrong command line; no file is involved yet.
     let a = model.build(&parameters).map_err(usage)?;
     let a = match arguments.shuffle {
@@ -135,7 +136,7 @@ impl Arguments {
                 let known: Vec<String> = model.options.iter().map(|option| format!("--{option}")).collect();
                 let known =
                     if known.is_empty() { "no options besides --size".into() } else { known.join(", ") };
-                Err(Failure::Usage(format!("{} has no use for --{name}: it takes {known}", model.name)))
+                Err(Failure::Usage(format!("{} has no option --{name}; its options are {known}", model.name)))
             }
         }
     }

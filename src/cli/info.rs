@@ -17,6 +17,7 @@ use std::path::PathBuf;
 /// The fill of a factor is counted for matrices of at most this many nonzeros, which takes at most ten seconds.
 const COUNTED: usize = 10_000_000;
 
+// The arguments of `residua info`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// File of any format that `residua solve` reads; '-' is standard input
@@ -24,7 +25,7 @@ pub(crate) struct Arguments {
     /// Write the same facts as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Draw where the nonzeros stand, as SVG
+    /// Draw the positions of the nonzeros as SVG
     #[arg(long, value_name = "FILE")]
     spy: Option<PathBuf>,
 }
@@ -73,6 +74,7 @@ struct Factor {
     multiplications_nested_dissection: f64,
 }
 
+/// The numbers of positive, negative, and zero or missing diagonal entries.
 #[derive(Serialize)]
 struct Diagonal {
     positive: usize,
@@ -80,6 +82,7 @@ struct Diagonal {
     zero: usize,
 }
 
+/// Statistics of the row lengths.
 #[derive(Serialize)]
 struct Lengths {
     min: usize,
@@ -89,6 +92,7 @@ struct Lengths {
     histogram: Vec<Bin>,
 }
 
+/// A bin of the histogram of row lengths.
 #[derive(Serialize)]
 struct Bin {
     from: u64,
@@ -96,6 +100,7 @@ struct Bin {
     rows: usize,
 }
 
+/// The storage that a format takes for the matrix.
 #[derive(Serialize)]
 struct FormatInfo {
     format: &'static str,
@@ -104,6 +109,7 @@ struct FormatInfo {
     refused: Option<String>,
 }
 
+/// The advised format and method.
 #[derive(Serialize)]
 struct Advice {
     format: String,
@@ -116,6 +122,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     if is_complex(&arguments.matrix)? { tell::<Complex<f64>>(arguments) } else { tell::<f64>(arguments) }
 }
 
+/// Analyses the matrix, and prints or writes the results.
 fn tell<T: Scalar<Real = f64>>(arguments: &Arguments) -> Result<Ending, Failure> {
     let path = arguments.matrix.as_path();
     let json = arguments.json.as_deref().map(Sink::open).transpose()?;
@@ -281,7 +288,7 @@ fn words(info: &Info, arguments: &Arguments) -> String {
         table.row([
             "factor".to_string(),
             format!(
-                "{} entries, {:.1e} multiplications by {} ({:.2} times those of the other order)",
+                "{} entries, {:.1e} multiplications by {} ({:.2} times those in the other ordering)",
                 count(factor.entries as u64),
                 factor.multiplications,
                 factor.order,
@@ -337,7 +344,12 @@ fn methods(info: &Info) -> String {
             Fit::Possible => "possible",
             _ => "no",
         };
-        table.row([*method, fit, reason]);
+        // The names of the command: factorisations are kinds of `direct`.
+        let name = match *method {
+            "cholesky" | "ldlt" | "lu" | "qr" => format!("direct ({method})"),
+            name => name.to_string(),
+        };
+        table.row([name.as_str(), fit, reason]);
     }
     table.to_string()
 }

@@ -12,8 +12,8 @@ pub(super) fn keep_what_is_freed() {
     unsafe extern "C" {
         fn mallopt(parameter: c_int, value: c_int) -> c_int;
     }
-    // SAFETY: these parameters take any value, and change when memory goes back to the system, not what is in it. Releases
-    // of glibc that refuse so large a first one raise it by themselves, unless the second is set.
+    // SAFETY: these parameters accept any value. They change when memory is returned to the system, not its contents.
+    // Releases of glibc that reject so large a first parameter adapt it by themselves, unless the second one is set.
     unsafe {
         if mallopt(M_MMAP_THRESHOLD, LARGEST) == 1 {
             mallopt(M_TRIM_THRESHOLD, LARGEST);

@@ -30,7 +30,7 @@ fn go_on_beyond_limits_of_files() {
     unsafe extern "C" {
         fn signal(number: c_int, handler: usize) -> usize;
     }
-    // SAFETY: the handler is the system's own, which does nothing; no other thread has begun.
+    // SAFETY: the handler is the system's own one that ignores signals; no other thread has started.
     unsafe { signal(SIGXFSZ, IGNORED) };
 }
 
@@ -54,7 +54,7 @@ mod at_start {
     pub(super) static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
 
     /// The loader calls the functions in this section before Rust's runtime starts.
-    // SAFETY: an array of functions of this type is what the section is for.
+    /// SAFETY: the section is an array of functions of this type.
     #[used]
     #[unsafe(link_section = ".init_array")]
     static LOOK: extern "C" fn() = {
@@ -64,7 +64,7 @@ mod at_start {
             unsafe extern "C" {
                 fn fcntl(file: c_int, command: c_int, ...) -> c_int;
             }
-            // SAFETY: this command only asks for the flags of a descriptor, open or not.
+            // SAFETY: this command only reads the flags of a descriptor, open or not.
             STDOUT_CLOSED.store(unsafe { fcntl(STDOUT, F_GETFD) } == -1, Ordering::Relaxed);
         }
         look

@@ -23,6 +23,7 @@ pub(crate) struct Progress {
     drawn: Option<Drawn>,
 }
 
+/// The thread that draws the line, and the state that it draws.
 struct Drawn {
     state: Arc<Mutex<State>>,
     /// Dropped at the end, which stops the thread.
@@ -40,6 +41,7 @@ struct State {
     iterating: Option<Iterating>,
 }
 
+/// The progress of an iteration.
 #[derive(Clone, Copy)]
 struct Iterating {
     right_hand_side: usize,

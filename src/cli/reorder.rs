@@ -61,6 +61,7 @@ struct Figures {
     seconds: f64,
 }
 
+/// The size of a factor before and after reordering.
 #[derive(Serialize)]
 struct Fill {
     factor_entries_before: f64,
@@ -79,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 
 fn reorder<T: Scalar>(arguments: &Arguments) -> Result<Ending, Failure> {
     let path = arguments.matrix.as_path();
-    let output = Sink::open(&arguments.output)?;
+    let output = Sink::for_numbers(&arguments.output)?;
     let permutation_sink = arguments.permutation.as_deref().map(Sink::open).transpose()?;
     let json = arguments.json.as_deref().map(Sink::open).transpose()?;
     // The result may replace the matrix's own file.

@@ -36,6 +36,19 @@ impl Sink {
         Ok(sink)
     }
 
+    /// [`Sink::open`] for a matrix or vectors: the ending of the name must be that of a format that is written, or there
+    /// is none.
+    pub(crate) fn for_numbers(path: &Path) -> Result<Self, Failure> {
+        let end = path.extension().map(|end| end.to_string_lossy().to_ascii_lowercase());
+        match end.as_deref() {
+            None | Some("mtx" | "mm" | "gz" | "npy" | "npz") => Self::open(path),
+            Some(end) => Err(Failure::about(
+                path,
+                format!("no format with the ending .{end} is written: choose .mtx, .mtx.gz, .npz or .npy"),
+            )),
+        }
+    }
+
     /// Its name.
     pub(crate) fn path(&self) -> &Path {
         &self.path
@@ -113,7 +126,7 @@ pub(crate) fn takes_stdout<'a>(
             }
         } else if let Some(file) = file(&sink.path) {
             if inputs.contains(&file) {
-                return usage("a result would take the place of what is read");
+                return usage("a result would overwrite an input file");
             } else if taken.contains(&file) {
                 return usage("only one result can go to a file");
             }

@@ -1,11 +1,12 @@
-//! What a factorisation will cost, before anything large is allocated.
+//! Forecasts of the cost of a factorisation, made before anything large is allocated.
 
 use super::elimination::Elimination;
 use super::foreign::symmetric_flops;
+use super::frontal::Tree;
 use super::options::{DirectOptions, Kind};
 use super::regular::Regular;
 use super::report::Reason;
-use super::structures::Structures;
+use super::structures::{FRONTS_FROM, Structures};
 use super::symmetric::{has_positive_diagonal, is_symmetric_up_to_rounding};
 use crate::direct::Factorable;
 use crate::matrix::Csr;
@@ -16,54 +17,48 @@ use crate::prices::factors::{
 };
 use crate::scalar::Scalar;
 
-/// Above so many multiplications LU works in dense fronts: up to ten times as many they take half to two thirds of the
-/// time that columns one by one take (docs/internals/benchmarks/python.md).
+/// LU with more multiplications than this uses dense fronts. With up to ten times as many, fronts take half to two
+/// thirds of the time of LU column by column (docs/internals/benchmarks/python.md).
 pub(super) const FRONTAL_FROM: f64 = 1e6;
 
-/// Above so many multiplications a row a positive definite matrix is factorised in dense fronts, by all threads, and not
-/// by the library's Cholesky factorisation, which takes one. On one thread both take as long at three times as many,
-/// and on two the fronts of a mesh in the plane (3000 a row) 1.1 times as long, of one in space (2 10^5) 0.76 times
-/// (Xeon beside an H200, 2026-11-28). For large ones with small separators see [`Structures::suits_fronts`].
-const DEFINITE_FRONTS_FROM: f64 = 1e4;
-
-/// Above so many LU with a choice among all rows, which is for what fronts leave, works on dense blocks first.
+/// Multiplications above which LU with unrestricted row pivoting, the fallback if fronts fail, tries supernodes first.
 const SUPERNODAL_FROM: f64 = 2e8;
 
-/// Entries of a row that is dense, in units of the root of n, and at least.
+/// A row is dense if it has more entries than this times the root of n, and more than `LEAST_DENSE_ROW`.
 const DENSE_ROW: f64 = 10.0;
 const LEAST_DENSE_ROW: usize = 200;
 
-/// Rows of a matrix up to which a dense factorisation is soon made.
+/// Up to this many rows, a dense factorisation takes little time.
 const SMALL_DENSE: usize = 500;
 
-/// Numbers of a dense factorisation for each of A: its reflectors and R, and the same again for the solution of least
-/// norm.
+/// Memory of a dense factorisation, in copies of A: the reflectors and R take two, and the solution of least norm takes
+/// two more.
 pub(super) const DENSE_COPIES: f64 = 4.0;
 
-/// Order and structure of a factorisation, and its cost.
+/// The ordering, structure and cost of a factorisation.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Analysis {
-    /// The factorisation that is meant.
+    /// The kind of factorisation that is forecast.
     pub kind: Kind,
-    /// Stored entries of the factor, what blocks store of zeros included.
+    /// Stored entries of the factor, including explicit zeros in dense blocks.
     pub entries: f64,
-    /// Bytes of the factor's numbers.
+    /// Memory for the factor's values, in bytes.
     pub bytes: f64,
-    /// Multiplications.
+    /// Multiplications of the numeric factorisation.
     pub flops: f64,
-    /// Seconds that it takes beside them, about: the order of elimination, its structure, scaling, copies, solves.
+    /// Estimated seconds of everything else: ordering, symbolic analysis, scaling, copies and solves.
     pub overhead: f64,
-    /// How the order of elimination was found; dense QR has none, and LU in dense blocks has one of its own, with
-    /// columns of low degree first.
+    /// The method that found the fill-reducing ordering. None for dense QR, which has no ordering, and for supernodal
+    /// LU, which always uses a column minimum degree ordering.
     pub order: Option<OrderKind>,
-    /// Whether this is what it will be: it is for Cholesky, LDL^H, LU in fronts and dense QR. For other LU it is an
-    /// estimate, that of pivots on the diagonal.
+    /// True if the forecast is exact, as for Cholesky, LDL^H, LU in fronts and dense QR. For other kinds of LU it is an
+    /// estimate that assumes pivots on the diagonal.
     pub exact: bool,
 }
 
-/// Seconds that a factorisation of a square matrix takes at least, its order, copies and solves included: one whose
-/// factors have no more entries than A. It is known before the order is.
+/// A lower bound, in seconds, on the time to factorise and solve a square matrix, including its ordering and copies. It
+/// assumes factors with no more entries than A, and so needs no ordering.
 pub(crate) fn least_seconds<T: Scalar>(rows: usize, nonzeros: usize, is_hermitian: bool) -> f64 {
     let (price, share) = if is_hermitian { (&SYMMETRIC, 0.5) } else { (&BY_COLUMNS, 1.0) };
     let (rows, nonzeros) = (rows as f64, nonzeros as f64);
@@ -86,18 +81,18 @@ impl Kind {
 }
 
 impl Analysis {
-    /// Multiplications in dense blocks that take as long.
+    /// The number of multiplications in dense blocks that take the same time.
     pub fn in_blocks(&self) -> f64 {
         if self.kind == Kind::Lu { self.flops / COLUMN_BY_COLUMN } else { self.flops }
     }
 
-    /// Seconds that the factorisation and a solve take on a processor like those that were measured.
+    /// Estimated seconds for the factorisation and one solve, on a processor like the ones that were measured.
     pub fn seconds(&self) -> f64 {
         self.overhead + self.flops * self.kind.price().multiplication
     }
 }
 
-/// Kinds to try, the likeliest first.
+/// The kinds of factorisation to try, the most likely one first.
 pub(super) fn chain<T: Factorable>(
     a: &Csr<T>,
     options: &DirectOptions,
@@ -105,7 +100,7 @@ pub(super) fn chain<T: Factorable>(
 ) -> Vec<Kind> {
     match options.kind {
         Kind::Auto => {}
-        // The second one is for what has no solution.
+        // The second attempt is for systems without a solution.
         Kind::Regularised if a.rows() == a.columns() => return vec![Kind::Regularised; 2],
         named => return vec![named],
     }
@@ -114,10 +109,11 @@ pub(super) fn chain<T: Factorable>(
     chain
 }
 
-/// Kinds to try for this matrix.
+/// The kinds of factorisation to try if the caller has named none.
 fn every_kind<T: Factorable>(a: &Csr<T>, options: &DirectOptions, structures: &mut Structures) -> Vec<Kind> {
     if a.rows() != a.columns() {
-        // Fewer rows than columns: only what leaves columns unscaled has the solution of least norm.
+        // With fewer rows than columns, only a factorisation that does not scale columns gives the solution of least
+        // norm.
         let small = a.rows().min(a.columns()) <= SMALL_DENSE;
         return match (a.rows() < a.columns(), small) {
             (true, _) => vec![Kind::DenseQr],
@@ -128,21 +124,19 @@ fn every_kind<T: Factorable>(a: &Csr<T>, options: &DirectOptions, structures: &m
     let mut chain = Vec::new();
     let is_hermitian = is_symmetric_up_to_rounding(a, true);
     let positive = is_hermitian && has_positive_diagonal(a);
-    // Two rows that are coupled and have a diagonal are triangular in no order.
+    // Two coupled rows that both have a diagonal entry cannot be permuted to triangular form.
     let is_coupled = positive && a.nonzeros() > a.rows();
     if !is_coupled && triangular_order(a).is_ok_and(|order| order.is_some()) {
         chain.push(Kind::Triangular);
     }
     if is_hermitian {
-        // Dense fronts are factorised by all threads.
+        // Dense fronts are factorised by all threads, so heavy problems prefer them.
         let heavy = |structures: &mut Structures| {
             if let Some(suits) = structures.suits_fronts(a, options) {
                 return suits;
             }
             let structure = structures.symmetric(a, options);
-            structure.is_ok_and(|(structure, _)| {
-                symmetric_flops(&structure) > DEFINITE_FRONTS_FROM * a.rows() as f64
-            })
+            structure.is_ok_and(|(structure, _)| symmetric_flops(&structure) > FRONTS_FROM * a.rows() as f64)
         };
         let in_fronts = positive && !T::COMPLEX && heavy(structures);
         if in_fronts {
@@ -157,7 +151,7 @@ fn every_kind<T: Factorable>(a: &Csr<T>, options: &DirectOptions, structures: &m
         }
         chain.extend([Kind::Lu, Kind::SupernodalLu]);
     } else {
-        // The work of L D L^T is half of that of LU, whose order is sought where it has failed alone.
+        // L D L^T takes half the work of LU. The ordering for LU is computed only if L D L^T has failed.
         let symmetric = is_symmetric_up_to_rounding(a, false);
         let blocks = if symmetric { None } else { structures.blocks(a, options).ok().flatten() };
         let flops = match &blocks {
@@ -181,14 +175,14 @@ fn every_kind<T: Factorable>(a: &Csr<T>, options: &DirectOptions, structures: &m
             (false, false) => &[Kind::Lu, Kind::SupernodalLu],
         });
     }
-    // The second LU takes larger pivots for zeros than the first.
+    // The second LU treats larger pivots as zero than the first.
     chain.push(Kind::Lu);
-    // Small enough, a dense factorisation gives the solution of least norm at once.
+    // For a small matrix, dense QR gives the solution of least norm directly.
     let small = a.rows() <= SMALL_DENSE;
     if small {
         chain.push(Kind::DenseQr);
     }
-    // The second is for least squares.
+    // The second attempt is for least squares.
     chain.extend([Kind::Regularised, Kind::Regularised]);
     if !small {
         chain.push(Kind::DenseQr);
@@ -196,14 +190,15 @@ fn every_kind<T: Factorable>(a: &Csr<T>, options: &DirectOptions, structures: &m
     chain
 }
 
-/// Whether rows have more than ten times the root of n entries, and more than a block: the library's blocks are laid
-/// out for any choice of pivots, so that each entry of such a row couples all columns that have one in it.
+/// Returns whether some row has more than ten times the root of n entries, and more than a dense block. The structure
+/// of supernodal LU allows for any choice of pivots, so every entry of such a row couples all columns in which the row
+/// has entries.
 fn has_dense_rows<T: Factorable>(a: &Csr<T>) -> bool {
     let most = (DENSE_ROW * (a.rows() as f64).sqrt()) as usize;
     (0..a.rows()).any(|row| a.row(row).0.len() > most.max(LEAST_DENSE_ROW))
 }
 
-/// The cost of one kind; its structure is kept.
+/// Forecasts the cost of one kind, and keeps the structure that was computed for it.
 pub(super) fn forecast<T: Factorable>(
     a: &Csr<T>,
     kind: Kind,
@@ -215,22 +210,31 @@ pub(super) fn forecast<T: Factorable>(
     let analysis_by = |price: &Price, order, entries: f64, flops: f64, exact| {
         let Price { any, row, entry, entry_of_factor, multiplication } = *price;
         let of_a = any + row * a.rows() as f64 + entry * a.nonzeros() as f64;
-        // Multiplications of complex numbers cost more than what the sum of all counts.
+        // The count of multiplications treats complex ones like real ones, but they cost more.
         let overhead = of_a + each.sqrt() * entry_of_factor * entries + (each - 1.0) * multiplication * flops;
         Analysis { kind, entries, bytes: entries * size, flops, overhead, order, exact }
     };
     let analysis = |order, entries, flops, exact| analysis_by(kind.price(), order, entries, flops, exact);
+    let of_fronts = |price: &Price, order, tree: &Tree| {
+        analysis_by(price, order, tree.all_entries() as f64, tree.all_work(), true)
+    };
     match kind {
         Kind::Auto | Kind::Cholesky | Kind::Ldlt | Kind::ShiftedLdlt => {
+            if kind == Kind::Ldlt
+                && let Some((tree, order)) = structures.unmatched_fronts(a, options)?
+            {
+                return Ok(of_fronts(&DEFINITE_FRONTS, Some(order), &tree));
+            }
             let (structure, order) = structures.symmetric(a, options)?;
             Ok(analysis(Some(order), structure.len_val() as f64, symmetric_flops(&structure), true))
         }
         Kind::BlockLu => {
-            let none = || Reason::Refused("no block triangular form with several blocks".to_string());
+            let none =
+                || Reason::Refused("the matrix has no block triangular form with several blocks".to_string());
             let plan = structures.blocks(a, options)?.ok_or_else(none)?;
             let below = a.nonzeros() as f64;
             let forecast = analysis(Some(plan.kind), 2.0 * plan.entries + below, plan.flops, false);
-            // Blocks too small for fronts are factorised column by column, with an index beside each number.
+            // Blocks too small for fronts are factorised column by column, which stores an index with each value.
             let by_columns = plan.flops < FRONTAL_FROM / COLUMN_BY_COLUMN;
             let indices = if by_columns { 4.0 * forecast.entries + 24.0 * a.rows() as f64 } else { 0.0 };
             Ok(Analysis { bytes: forecast.bytes + indices, ..forecast })
@@ -243,20 +247,14 @@ pub(super) fn forecast<T: Factorable>(
         Kind::FrontalLdlt => {
             let plan = structures.fronts(a, options)?;
             let price = if plan.may_be_definite { &DEFINITE_FRONTS } else { kind.price() };
-            Ok(analysis_by(
-                price,
-                Some(plan.order),
-                plan.tree.all_entries() as f64,
-                plan.tree.all_work(),
-                true,
-            ))
+            Ok(of_fronts(price, Some(plan.order), &plan.tree))
         }
         Kind::Lu | Kind::SupernodalLu => {
             let plan = structures.lu(a, options)?;
             let Elimination { entries, flops, .. } = plan.elimination;
             let order = Some(plan.elimination.kind).filter(|_| kind != Kind::SupernodalLu);
             let forecast = analysis(order, 2.0 * entries + a.rows() as f64, flops, false);
-            // Column by column an index stands beside each number, and the rows of pivots beside them.
+            // LU column by column stores an index with each value, and the pivot rows.
             let indices =
                 if kind == Kind::Lu { 4.0 * forecast.entries + 24.0 * a.rows() as f64 } else { 0.0 };
             Ok(Analysis { bytes: forecast.bytes + indices, ..forecast })

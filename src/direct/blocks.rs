@@ -1,15 +1,15 @@
 //! LU of the diagonal blocks of a block triangular form.
 //!
 //! ```text
-//! | B1  .  .  |   Where unknowns need each other one way alone, only the blocks on the diagonal are factorised, and
-//! | *   B2 .  |   what stands below them multiplies the part of x that is known by then. A matrix that is triangular
-//! | *   *  B3 |   in some order is solved by substitution.
+//! | B1  .  .  |   If the dependence between unknowns goes in one direction only, it is enough to factorise the
+//! | *   B2 .  |   diagonal blocks. The entries below them multiply the part of x that has been computed by then.
+//! | *   *  B3 |   A matrix that can be permuted to triangular form is solved by substitution.
 //! ```
 //!
-//! With a matching's entries on its diagonal, the blocks of M are the strongly connected components of its graph (Duff
+//! With a maximum matching on the diagonal, the blocks of M are the strongly connected components of its graph (Duff
 //! and Reid, An implementation of Tarjan's algorithm for the block triangularization of a matrix, ACM Trans. Math.
-//! Softw. 4, 1978). Circuits and chemical plants have many: Davis and Palamadai Natarajan, Algorithm 907: KLU, ibid.
-//! 37, 2010.
+//! Softw. 4, 1978). Matrices of circuits and chemical plants have many such blocks: Davis and Palamadai Natarajan,
+//! Algorithm 907: KLU, ibid. 37, 2010.
 
 use super::elimination::Elimination;
 use super::factor::{as_reason, columns_of_transpose};
@@ -27,35 +27,35 @@ use num_traits::Float;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Where one block has at least this part of all rows, LU of the whole matrix is taken instead.
+/// If one block has at least this fraction of all rows, the whole matrix is factorised instead.
 const MOST: f64 = 0.9;
 
-/// A block of at most so many rows is eliminated in the order of its columns, without a search for a better one.
+/// Blocks with at most this many rows are eliminated in their natural order, without a search for a better one.
 const SMALL: usize = 16;
 
-/// A multiplication of LU column by column takes as long as so many of them in dense fronts.
+/// The time of a multiplication in LU column by column, relative to one in dense fronts.
 const BY_COLUMNS: f64 = 1.5;
 
-/// The blocks of a matrix, each with an order of elimination.
+/// The diagonal blocks of a matrix, each with its fill-reducing ordering.
 pub(super) struct BlockPlan {
-    /// The columns of M, block by block: what stands beside the diagonal blocks is below them.
+    /// The columns of M, block by block, ordered such that off-diagonal entries are below the diagonal blocks.
     members: Vec<u32>,
-    /// Where each column is among them.
+    /// The position of each column in `members`.
     places: Vec<u32>,
-    /// The first column of each block, and the number of columns.
+    /// The first column of each block, then the total number of columns.
     begin: Vec<u32>,
-    /// For blocks of more than one column.
+    /// The ordering of each block with more than one column.
     eliminations: Vec<Option<Box<Elimination>>>,
-    /// Entries of L below its diagonal, those below the blocks not counted.
+    /// Entries of L below its diagonal, without those below the diagonal blocks.
     pub(super) entries: f64,
-    /// Multiplications, those column by column weighted by their time.
+    /// Multiplications; those done column by column are weighted by their longer time.
     pub(super) flops: f64,
-    /// How the order of the block with most work was found.
+    /// The method that ordered the block with the most work.
     pub(super) kind: OrderKind,
 }
 
 impl BlockPlan {
-    /// The blocks of a square matrix whose columns are the rows of `columns`; none where one has almost all rows.
+    /// Splits a square matrix, given as the rows of `columns`, into blocks. `None` if one block has almost all rows.
     pub(super) fn new<T: Factorable>(
         columns: &Csr<T>,
         options: &DirectOptions,
@@ -68,7 +68,7 @@ impl BlockPlan {
         if largest as f64 >= MOST * n as f64 {
             return Ok(None);
         }
-        // In the order of the search, entries beside the diagonal blocks are above them; in the reverse order, below.
+        // Tarjan's search finds blocks such that off-diagonal entries are above; reversed, they are below.
         blocks.reverse();
         let mut plan = Self {
             members: Vec::with_capacity(n),
@@ -111,7 +111,7 @@ impl BlockPlan {
         self.begin[k] as usize..self.begin[k + 1] as usize
     }
 
-    /// The columns of a block, as the rows of a matrix.
+    /// The columns of block k, stored as the rows of a matrix.
     fn block<T: Factorable>(&self, columns: &Csr<T>, k: usize) -> Result<Csr<T>, Reason> {
         let parts = columns_of_transpose(columns)?;
         let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
@@ -120,7 +120,7 @@ impl BlockPlan {
             for at in parts.starts[column as usize] as usize..parts.starts[column as usize + 1] as usize {
                 let place = self.places[parts.indices[at] as usize] as usize;
                 if range.contains(&place) {
-                    // Members of a block ascend, so its rows do.
+                    // The members of a block ascend, so its row indices do too.
                     indices.push((place - range.start) as u32);
                     values.push(columns.parts().values[at]);
                 }
@@ -131,27 +131,27 @@ impl BlockPlan {
     }
 }
 
-/// The factors of a block.
+/// The factors of one diagonal block.
 enum Diagonal<T> {
     One(T),
     Columns(Box<Lu<T>>),
     Fronts(Box<Frontal<T>>),
 }
 
-/// The factors of all blocks, and what stands below them.
+/// The factors of all blocks, and the entries below them.
 pub(super) struct BlockLu<T> {
     plan: Arc<BlockPlan>,
     blocks: Vec<Diagonal<T>>,
-    /// What is below the blocks by columns, both numbered block by block.
+    /// The entries below the blocks, by columns; rows and columns are numbered block by block.
     starts: Vec<usize>,
     indices: Vec<u32>,
     values: Vec<T>,
-    /// Pivots that were made up.
+    /// The number of perturbed pivots.
     pub(super) made_up: usize,
 }
 
 impl<T: Factorable> BlockLu<T> {
-    /// Factorises the blocks of a matrix whose columns are the rows of `columns`.
+    /// Factorises the blocks of a matrix given as the rows of `columns`.
     pub(super) fn new(
         columns: &Csr<T>,
         plan: &Arc<BlockPlan>,
@@ -204,7 +204,7 @@ impl<T: Factorable> BlockLu<T> {
         Ok(lu)
     }
 
-    /// A block of one row; a zero gets the pivot that LU would make up beside a largest entry of 1.
+    /// Factorises a block of one row. A zero is replaced by the pivot that LU would use if the largest entry were 1.
     fn one(&mut self, values: &[T]) -> Diagonal<T> {
         match values {
             [value] if *value != T::default() => Diagonal::One(*value),
@@ -215,7 +215,7 @@ impl<T: Factorable> BlockLu<T> {
         }
     }
 
-    /// x becomes M^-1 x, of M^T where `transposed`; `work` is as long.
+    /// Replaces x by M^-1 x, or by M^-T x if `transposed`; `work` has the same length.
     pub(super) fn solve(&self, transposed: bool, x: &mut [T], work: &mut [T]) {
         let BlockPlan { members, .. } = &*self.plan;
         let mut y: Vec<T> = members.iter().map(|&member| x[member as usize]).collect();
@@ -251,7 +251,7 @@ impl<T: Factorable> BlockLu<T> {
         }
     }
 
-    /// Bytes of the factors and of what stands below them.
+    /// Memory of the factors and of the entries below them, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         let of_block = |block: &Diagonal<T>| match block {
             Diagonal::One(_) => size_of::<Diagonal<T>>() as u64,
@@ -262,7 +262,7 @@ impl<T: Factorable> BlockLu<T> {
         self.blocks.iter().map(of_block).sum::<u64>() + below as u64
     }
 
-    /// Whether all entries are numbers.
+    /// Returns whether all entries are finite.
     pub(super) fn is_finite(&self) -> bool {
         let of_block = |block: &Diagonal<T>| match block {
             Diagonal::One(pivot) => pivot.is_finite(),

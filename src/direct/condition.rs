@@ -1,6 +1,5 @@
-//! An estimate of ||A^-1||_1 from solves with A and A^H: Higham, "FORTRAN codes for estimating the one-norm of a real
-//! or complex matrix", ACM Trans. Math. Softw. 14 (1988), algorithm 674; after Hager, SIAM J. Sci. Stat. Comput. 5
-//! (1984).
+//! Estimates of ||A^-1||_1 from solves with A and A^H: Higham, "FORTRAN codes for estimating the one-norm of a real or
+//! complex matrix", ACM Trans. Math. Softw. 14 (1988), algorithm 674; after Hager, SIAM J. Sci. Stat. Comput. 5 (1984).
 
 use super::factor::Factor;
 use super::goal::{Weights, sum_of};
@@ -16,7 +15,7 @@ fn sum<T: Factorable>(x: &[T]) -> f64 {
     sum_of(x, |_, x| x.abs().to_f64())
 }
 
-/// The first entry of largest magnitude.
+/// The index of the first entry with the largest magnitude.
 fn place_of_largest<T: Factorable>(x: &[T]) -> usize {
     let first = |part: &[T], from: usize| {
         (0..part.len()).fold((from, T::Real::default()), |best, k| {
@@ -29,7 +28,7 @@ fn place_of_largest<T: Factorable>(x: &[T]) -> usize {
     places.into_iter().fold(none, |best, other| if other.1 > best.1 { other } else { best }).0
 }
 
-/// Applies a factor to a vector, and to another one that may come along.
+/// Applies a factor to one or two vectors; two at once read the factor only once.
 fn apply<T: Factorable>(factor: &Factor<T>, transposed: bool, x: &mut Vec<T>, other: Option<&mut Vec<T>>) {
     match other {
         Some(other) => factor.apply_both(transposed, x, other),
@@ -37,7 +36,7 @@ fn apply<T: Factorable>(factor: &Factor<T>, transposed: bool, x: &mut Vec<T>, ot
     }
 }
 
-/// A lower bound of ||A^-1||_1, mostly within a factor of 3; at most eleven solves.
+/// A lower bound of ||A^-1||_1, usually within a factor of 3, from at most eleven solves.
 pub(super) fn inverse_norm<T: Factorable>(factor: &Factor<T>, n: usize) -> Option<f64> {
     if n == 0 || !factor.has_transpose() {
         return None;
@@ -45,7 +44,7 @@ pub(super) fn inverse_norm<T: Factorable>(factor: &Factor<T>, n: usize) -> Optio
     estimate(n, &|x, y| apply(factor, false, x, y), &|x| factor.apply(true, x))
 }
 
-/// The condition number in the 1-norm of A from a factor of R A C: A^-1 = C (R A C)^-1 R.
+/// The condition number of A in the 1-norm, from a factor of R A C: A^-1 = C (R A C)^-1 R.
 pub(super) fn scaled_condition<T: Factorable>(
     (a, factor): (&Csr<T>, &Factor<T>),
     weights: &Weights,
@@ -83,10 +82,10 @@ pub(super) fn scaled_condition<T: Factorable>(
     inverse.map(|inverse| inverse * sums.into_iter().fold(0.0, f64::max))
 }
 
-/// How far x may be from the solution, in the maximum norm and beside the largest entry of x, where the entries of A and
-/// b are known up to rounding: || |A^-1| w || / ||x|| with w the larger of |b - A x| and half a unit of rounding of
-/// |A| |x| + |b|. That is the bound of LAPACK (xGERFS), estimated likewise: || |A^-1| w ||_inf = || W A^-T ||_1. Units
-/// of rows and columns do not change it.
+/// An estimate of the forward error in the maximum norm, relative to the largest entry of x, if the entries of A and b
+/// are known up to rounding: || |A^-1| w || / ||x||, where w is the larger of |b - A x| and half a unit of rounding of
+/// |A| |x| + |b|. This is the bound of LAPACK (xGERFS), estimated in the same way: || |A^-1| w ||_inf = || W A^-T ||_1
+/// with W = diag(w). Row and column scaling does not change it.
 pub(super) fn forward_error<T: Factorable>(
     (a, factor): (&Csr<T>, &Factor<T>),
     b: &[T],
@@ -97,7 +96,7 @@ pub(super) fn forward_error<T: Factorable>(
     if n == 0 || a.columns() != n || !factor.has_transpose() {
         return None;
     }
-    // A complex product is rounded four times.
+    // Each complex product has four rounding errors.
     let products = if T::COMPLEX { 4.0 } else { 1.0 };
     let half = 0.5 * products * <T::Real as Float>::epsilon().to_f64();
     let weight = |row: usize| {
@@ -122,12 +121,17 @@ pub(super) fn forward_error<T: Factorable>(
 }
 
 /// A product of a matrix with a vector, and with another one that may come along.
-type Forward<'a, T> = &'a dyn Fn(&mut Vec<T>, Option<&mut Vec<T>>);
+pub(super) type Forward<'a, T> = &'a dyn Fn(&mut Vec<T>, Option<&mut Vec<T>>);
 
 /// A lower bound of the 1-norm of a matrix B of n columns, from products with B (`forward`) and B^T (`back`).
-fn estimate<T: Factorable>(n: usize, forward: Forward<'_, T>, back: &dyn Fn(&mut Vec<T>)) -> Option<f64> {
+pub(super) fn estimate<T: Factorable>(
+    n: usize,
+    forward: Forward<'_, T>,
+    back: &dyn Fn(&mut Vec<T>),
+) -> Option<f64> {
     let mut x = vec![T::from_f64(1.0 / n as f64); n];
-    // A vector that alternates and grows catches what the search can miss.
+    // Higham's second starting vector, with alternating signs and growing entries, for matrices that mislead the
+    // search.
     let slope = |i: usize| 1.0 + i as f64 / (n.max(2) - 1) as f64;
     let mut other: Vec<T> =
         (0..n).map(|i| T::from_f64(if i % 2 == 0 { slope(i) } else { -slope(i) })).collect();
@@ -135,7 +139,7 @@ fn estimate<T: Factorable>(n: usize, forward: Forward<'_, T>, back: &dyn Fn(&mut
     let mut estimate = sum(&x);
     let mut last = usize::MAX;
     for _ in 0..5 {
-        // The signs of what came out, back through B^H: conj(B^T conj(s)), of which magnitudes alone count.
+        // Multiplies the signs by B^H, as conj(B^T conj(s)); only magnitudes are needed, so the outer conj is left out.
         x.par_iter_mut().with_min_len(FEW).for_each(|x| {
             let size = x.abs().to_f64();
             *x = if size > 0.0 { (*x * T::from_f64(1.0 / size)).conj() } else { T::from_f64(1.0) };

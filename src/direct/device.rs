@@ -1,13 +1,14 @@
-//! The factorisation of a matrix where it lies, by a library that the backend has found ([`FactorSteps`]).
+//! Factorisation of a matrix in device memory, by a library that the backend has loaded ([`FactorSteps`]).
 //!
 //! ```text
-//! A -> order by dissection, on the host's threads -> analysis -> factors -> refinement -> flexible GMRES -> checked x,
-//!                                                                with residuals in       around the       or the
-//!                                                                twice the precision     factors          next kind
+//! A -> nested dissection on the host's threads -> analysis -> factors -> refinement -> flexible GMRES -> checked x,
+//!                                                               with residuals in     preconditioned     or the
+//!                                                               twice the precision   by the factors     next kind
 //! ```
 //!
-//! Kinds are tried in turn as on the host: Cholesky, L D L^H with pivots from the diagonal, with pivots in blocks of
-//! two, LU, and LU of A scaled and permuted so that a maximum product matching lies on the diagonal.
+//! Kinds are tried in the same order as on the host: Cholesky; L D L^H with pivots from the diagonal, then with
+//! pivoting inside of blocks of two; LU; and LU of A scaled and permuted such that a maximum product transversal is on
+//! its diagonal.
 
 use super::fgmres::fgmres;
 use super::goal::norm;
@@ -25,37 +26,37 @@ use num_traits::Float;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Steps of refinement at most; each must halve the residual.
+/// The maximum number of refinement steps. Each step must at least halve the residual.
 const STEPS: usize = 30;
-/// Iterations of flexible GMRES from one accurate residual to the next, and such rounds.
+/// Iterations of flexible GMRES between two accurate residuals, and how often they are repeated at most.
 const ITERATIONS: usize = 60;
 const ROUNDS: usize = 6;
 
-/// What a factorisation on a backend asks of it.
+/// The operations that a backend needs for factorisations.
 pub trait DirectBackend: FactorSteps + VectorOps + Products + RowFacts {}
 impl<B: FactorSteps + VectorOps + Products + RowFacts> DirectBackend for B {}
 
-/// A matrix in the memory of a backend, with its factors there.
+/// A matrix in the memory of a backend, and its factors there.
 pub struct OnDevice<T: Scalar, B: DirectBackend> {
     backend: B,
     a: Csr<T, B>,
     options: DeviceOptions,
     nature: Option<Nature>,
     ways: Vec<Way>,
-    /// Ways that were tried and left.
+    /// The number of strategies in `ways` that were tried and failed.
     at: usize,
-    /// Orders for A, and for A with its rows permuted.
+    /// Fill-reducing orderings of A, and of A with permuted rows.
     orders: [Option<Arc<Elimination>>; 2],
     matched: Option<Matched>,
     current: Option<(Way, Box<dyn Factors<T, B>>)>,
     reasons: Vec<(super::Kind, Reason)>,
     seconds: DeviceSeconds,
-    /// Whether the order is ours.
+    /// Whether the ordering in use was computed here, not by the library.
     ordered: bool,
     same_bits: bool,
 }
 
-/// How near refinement came.
+/// The result of one refinement.
 struct Near {
     residual: f64,
     steps: usize,
@@ -63,11 +64,11 @@ struct Near {
 }
 
 impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
-    /// Chooses what is tried; factorises in the first solve. Takes a copy of A.
+    /// Chooses the strategies to try and copies A. The first solve factorises.
     ///
     /// # Errors
-    /// On a matrix that is not square, where the backend has no library ([`FactorSteps::factor_library`]), on too
-    /// little memory for the copy, or when the device fails.
+    /// If the matrix is not square, the backend has no library ([`FactorSteps::factor_library`]), there is too little
+    /// memory for the copy, or the device fails.
     pub fn planned(backend: &B, a: &Csr<T, B>, options: DeviceOptions) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         backend.factor_library()?;
@@ -90,12 +91,12 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         Ok(made)
     }
 
-    /// The matrix.
+    /// The matrix that is solved with.
     pub fn matrix(&self) -> &Csr<T, B> {
         &self.a
     }
 
-    /// Ways to try for the values at hand; whether they are those that were known.
+    /// Chooses strategies for the current values, and returns whether they are the same as before.
     fn choose(&mut self) -> Result<bool> {
         self.reasons.clear();
         let nature = if self.is_finite()? {
@@ -119,16 +120,16 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
 
     fn is_finite(&self) -> Result<bool> {
         let values = self.a.parts().values;
-        // A sum of squares may overflow where the entries do not.
+        // The sum of squares may overflow although all entries are finite.
         Ok(square(&self.backend, values)?.is_finite()
             || self.backend.download(values)?.iter().all(|value| value.is_finite()))
     }
 
-    /// New values on the same pattern: factors are computed anew, and nothing is analysed again as long as the matrix
-    /// stays what it was (symmetric, with a positive diagonal).
+    /// Replaces the values; the pattern stays. The next solve computes new factors, without a new analysis as long as
+    /// the properties of the matrix (symmetry, positive diagonal) have not changed.
     ///
     /// # Errors
-    /// On another number of entries, or when the device fails.
+    /// If the number of entries differs, or the device fails.
     pub fn update(&mut self, a: &Csr<T, B>) -> Result<()> {
         Error::check_dimension("number of values", self.a.nonzeros(), a.nonzeros())?;
         self.backend.copy(a.parts().values, self.a.values_mut())?;
@@ -148,15 +149,16 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         Ok(())
     }
 
-    /// Solves A x = b until ||b - A x|| <= `tolerance` ||b||; x is what came nearest.
+    /// Solves A x = b such that ||b - A x|| <= `tolerance` ||b||. If that fails, x has the smallest residual that was
+    /// found.
     ///
     /// # Errors
-    /// On vectors of the wrong length, or when the device fails.
+    /// If a vector has the wrong length, or the device fails.
     pub fn solve(&mut self, b: &B::Slice<T>, x: &mut B::Slice<T>, tolerance: f64) -> Result<DeviceReport> {
         self.solve_while(b, x, tolerance, &mut || true)
     }
 
-    /// The same as long as `going` says so: it is asked between kinds of factorisations.
+    /// The same, but stops when `going` returns false; it is called between factorisations of different kinds.
     ///
     /// # Errors
     /// As [`OnDevice::solve`].
@@ -179,7 +181,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
             self.reasons.push((kind, Reason::NotFinite));
         }
         if self.reasons.iter().any(|(_, reason)| *reason == Reason::Stopped) {
-            // What was left undone is asked for again.
+            // An earlier solve was stopped before all strategies were tried, so this one starts again.
             self.reasons.clear();
             self.at = 0;
         }
@@ -217,11 +219,11 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         })
     }
 
-    /// Solves for `count` right-hand sides at once, one behind the other, with one correction by accurate residuals
-    /// each. Gives ||b - A x|| / ||b|| of each.
+    /// Solves for `count` right-hand sides at once, stored one after the other, with one refinement step each. Returns
+    /// ||b - A x|| / ||b|| for each.
     ///
     /// # Errors
-    /// On vectors of the wrong length, where no kind of factorisation succeeds, or when the device fails.
+    /// If a vector has the wrong length, every kind of factorisation fails, or the device fails.
     pub fn solve_several(&mut self, count: usize, b: &B::Slice<T>, x: &mut B::Slice<T>) -> Result<Vec<f64>> {
         let n = self.a.rows();
         Error::check_dimension("length of b", n * count, B::len(b))?;
@@ -254,7 +256,8 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
             .collect()
     }
 
-    /// Whether there are factors, those of the next way where there were none.
+    /// Computes factors with the next strategies until one succeeds, if there are none. Returns whether there are
+    /// factors.
     fn factorise(&mut self, going: &mut dyn FnMut() -> bool) -> bool {
         while self.current.is_none() && self.at < self.ways.len() {
             let way = self.ways[self.at];
@@ -281,7 +284,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         self.current.is_some()
     }
 
-    /// Order and analysis of a way.
+    /// Orders and analyses the matrix for one strategy.
     fn analysed(&mut self, way: Way) -> Result<Box<dyn Factors<T, B>>, Reason> {
         let start = Instant::now();
         if way.matched && self.matched.is_none() {
@@ -303,14 +306,14 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         let mut made = self.analysed_in(way, order.as_deref(), self.options.deterministic);
         self.ordered = made.is_ok() && order.is_some();
         if made.is_err() && order.is_some() {
-            // The library's own order serves where it does not get along with ours.
+            // If the library fails with our ordering, let it compute its own.
             made = self.analysed_in(way, None, self.options.deterministic);
         }
         let room = |estimate: FactorEstimate| self.options.memory_limit.min(estimate.free);
         let fits = |factors: &dyn Factors<T, B>| factors.estimate().peak <= room(factors.estimate());
         self.same_bits = self.options.deterministic && made.as_ref().is_ok_and(|made| fits(&**made));
         if self.options.deterministic && !self.same_bits && made.is_ok() {
-            // The same bits take up to ten times the memory.
+            // Reproducible factors take up to ten times the memory, so give them up.
             drop(made);
             made = self.analysed_in(way, order.as_deref().filter(|_| self.ordered), false);
         }
@@ -324,7 +327,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         match estimate.flops {
             Some(flops) if flops > self.options.flop_limit => {
                 let limit = self.options.flop_limit;
-                Err(Reason::Refused(format!("{flops:.1e} operations, {limit:.1e} are allowed")))
+                Err(Reason::Refused(format!("{flops:.1e} operations are needed, {limit:.1e} are allowed")))
             }
             _ => Ok(factors),
         }
@@ -348,7 +351,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         self.backend.factors(self.a.rows(), arrays, options)
     }
 
-    /// The factors of the values at hand.
+    /// Computes the factors of the current values.
     fn numbers(
         &mut self,
         way: Way,
@@ -371,7 +374,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         }
     }
 
-    /// Solves with the factors at hand.
+    /// Solves with the current factors, by refinement and then flexible GMRES.
     fn refine(&mut self, b: &B::Slice<T>, x: &mut B::Vec<T>, (goal, size): (f64, f64)) -> Result<Near> {
         let Self { backend, a, current, matched, .. } = self;
         let mut best = Near { residual: size, steps: 0, iterations: 0 };
@@ -414,7 +417,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
     }
 }
 
-/// z = A^-1 r by the factors alone, for `count` vectors.
+/// z = A^-1 r with the factors alone, for `count` vectors.
 fn apply<T: Scalar, B: DirectBackend>(
     backend: &B,
     factors: &mut dyn Factors<T, B>,
@@ -442,12 +445,12 @@ fn apply<T: Scalar, B: DirectBackend>(
     Ok(())
 }
 
-/// What makes one vector of another on the device.
+/// An operation on the device that computes one vector from another.
 type Step<'a, T, B> =
     &'a mut dyn FnMut(&<B as Backend>::Slice<T>, &mut <B as Backend>::Slice<T>) -> Result<()>;
 
-/// Flexible GMRES around the factors, for a residual in the host's memory. What fails on the device gives zeros, and so
-/// ends the iteration.
+/// Flexible GMRES preconditioned by the factors, for a residual in host memory. If the device fails, the result is
+/// zero, which ends the iteration.
 fn around<T: Scalar, B: DirectBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -473,7 +476,7 @@ fn around<T: Scalar, B: DirectBackend>(
     fgmres(&mut product, &mut precondition, r, goal, ITERATIONS)
 }
 
-/// The sum of squared magnitudes, which may be beyond the range of the type.
+/// The sum of squared magnitudes, which may overflow the type.
 fn square<T: Scalar, B: DirectBackend>(backend: &B, x: &B::Slice<T>) -> Result<f64> {
     let mut square = backend.zeros(1)?;
     backend.norm2_squared::<T>(x, &mut square)?;

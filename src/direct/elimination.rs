@@ -1,4 +1,4 @@
-//! An order of elimination for LU with pivots on the diagonal, and the factors that it leads to.
+//! A fill-reducing ordering for LU with pivots on the diagonal, and the factors in this ordering.
 
 use super::analysis::FRONTAL_FROM;
 use super::factor::{as_reason, caught, columns_of_transpose, within};
@@ -19,23 +19,23 @@ use crate::scalar::Real;
 use num_traits::Float;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// An order of columns, and what the factors of a matrix with this pattern take.
+/// An ordering of columns, and the size and cost of the factors in it.
 pub(super) struct Elimination {
     /// The old index of each new one.
     pub(super) order: Vec<u32>,
-    /// How it was found.
+    /// The method that found it.
     pub(super) kind: OrderKind,
     /// Entries of L below its diagonal.
     pub(super) entries: f64,
-    /// Multiplications.
+    /// Multiplications of the factorisation.
     pub(super) flops: f64,
-    /// The elimination tree and counts of columns, where they are known, until they are needed.
+    /// The elimination tree and column counts if they are known; whoever needs them takes them away.
     counted: Mutex<Option<Counted>>,
-    /// The structure of fronts, once it was needed.
+    /// The structure of fronts, computed when it is first needed.
     tree: OnceLock<Arc<Tree>>,
 }
 
-/// An order by minimum degree of a large matrix, where the work is limited.
+/// A minimum degree ordering of a large matrix, ended if it takes too much work.
 pub(super) fn minimum_degree<T: Factorable>(
     a: &Csr<T>,
     options: &DirectOptions,
@@ -43,7 +43,8 @@ pub(super) fn minimum_degree<T: Factorable>(
     found(options, || limited_minimum_degree(a, options.flop_limit))
 }
 
-/// The order of a large matrix whose graph has small separators, which all threads find, and what a factor in it takes.
+/// A nested dissection ordering, computed by all threads, and the size of its factors, if the graph has small
+/// separators.
 pub(super) fn large_order<T: Factorable>(
     a: &Csr<T>,
     options: &DirectOptions,
@@ -51,7 +52,7 @@ pub(super) fn large_order<T: Factorable>(
     found(options, || order_of_large(a, options.flop_limit))
 }
 
-/// What a search has found, or why no other kind of order serves either.
+/// The result of a search for an ordering, or the reason why no ordering is cheap enough.
 fn found<F>(
     options: &DirectOptions,
     search: impl FnOnce() -> crate::Result<Sought<F>>,
@@ -65,8 +66,8 @@ fn found<F>(
 }
 
 impl Elimination {
-    /// For a square matrix whose columns are the rows of `columns`: dissection where that is large and has small
-    /// separators, else the better of minimum degree and, where that has much to do, nested dissection.
+    /// For a square matrix given as the rows of `columns`: nested dissection if it is large with small separators, else
+    /// minimum degree. If that has much fill, nested dissection is tried too, and the better one is taken.
     pub(super) fn new<T: Factorable>(columns: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
         if let Some((order, counted)) = large_order(columns, options)? {
             let size = counted.size();
@@ -88,7 +89,7 @@ impl Elimination {
             }
             None => caught(|| foreign::minimum_degree(columns_of_transpose(columns)?))?,
         };
-        // Half of them are those of a Cholesky factorisation.
+        // A Cholesky factorisation takes half the multiplications of LU.
         let better = better_dissection(columns, degree.flops / 2.0, options.flop_limit);
         let (order, kind, entries, flops) = match better.map_err(as_reason)? {
             Some((order, size)) => {
@@ -100,7 +101,7 @@ impl Elimination {
         Ok(Self { order, kind, entries, flops, counted: Mutex::default(), tree: OnceLock::new() })
     }
 
-    /// The order of a matrix so small that any does: it is as good as dense.
+    /// The natural ordering of a matrix so small that it may be taken as dense.
     pub(super) fn natural(n: usize) -> Self {
         let size = n as f64;
         Self {
@@ -113,12 +114,12 @@ impl Elimination {
         }
     }
 
-    /// Whether factors in dense fronts are made sooner than column by column.
+    /// Returns whether LU in dense fronts is faster than LU column by column.
     pub(super) fn suits_fronts(&self) -> bool {
         self.flops > FRONTAL_FROM
     }
 
-    /// L and U column by column, with these pivots: see [`Lu::new`].
+    /// L and U, computed column by column with these pivot thresholds: see [`Lu::new`].
     pub(super) fn by_columns<T: Factorable>(
         &self,
         columns: Columns<'_>,
@@ -127,12 +128,13 @@ impl Elimination {
         options: &DirectOptions,
         going: &mut dyn FnMut() -> bool,
     ) -> Result<Lu<T>, Reason> {
-        // Columns one by one need no tree.
+        // LU column by column does not use the elimination tree, so its memory is freed.
         lock(&self.counted).take();
         let entry = size_of::<T>() as u64 + 4;
         within((self.entries * 2.0) as u64 * entry, self.flops, options)?;
         let most = (options.memory_limit / entry) as usize;
-        // An order for pivots on the diagonal is of no use where they are found elsewhere.
+        // The ordering assumes pivots on the diagonal. If they are chosen elsewhere there is much more fill, and the
+        // factorisation is ended here.
         let expected = (8.0 * (2.0 * self.entries + columns.columns as f64)) as usize + 100_000;
         let flops = COLUMN_BY_COLUMN * options.flop_limit;
         let first = Limits { entries: most.min(expected), flops, going: &mut *going };
@@ -145,7 +147,7 @@ impl Elimination {
         }
     }
 
-    /// The structure of fronts, which is found once, for a matrix whose columns are the rows of `columns`.
+    /// The structure of fronts of a matrix given as the rows of `columns`, computed once.
     pub(super) fn tree<T: Factorable>(&self, columns: &Csr<T>) -> Result<Arc<Tree>, Reason> {
         let tree = match self.tree.get() {
             Some(tree) => return Ok(tree.clone()),
@@ -157,7 +159,7 @@ impl Elimination {
         Ok(self.tree.get_or_init(|| tree).clone())
     }
 
-    /// The structure of L D L^T of a symmetric matrix with this graph.
+    /// The structure of fronts for L D L^T of a symmetric matrix with this graph.
     pub(super) fn symmetric_tree(self, graph: &Adjacency<'_>) -> Result<Tree, Reason> {
         if let Some(counted) = lock(&self.counted).take() {
             return Ok(Tree::of_counted(&counted, &self.order, true));
@@ -165,7 +167,7 @@ impl Elimination {
         Tree::symmetric(graph, &Permutation::from_new_to_old(self.order).map_err(as_reason)?)
     }
 
-    /// The same in dense fronts, for a matrix whose columns are the rows of `columns`.
+    /// L and U in dense fronts, for a matrix given as the rows of `columns`.
     pub(super) fn in_fronts<T: Factorable>(
         &self,
         columns: &Csr<T>,

@@ -1,10 +1,10 @@
-//! One factor of any kind: how it is made, and how A^-1 and A^-T are applied with it.
+//! One factorisation of any kind: how it is computed, and how A^-1 and A^-T are applied.
 
 use super::Kind;
 use super::analysis::DENSE_COPIES;
 use super::blocks::BlockLu;
 use super::foreign::{self, Columns, DenseQr, Supernodal};
-use super::frontal::Frontal;
+use super::frontal::{Frontal, Tree};
 use super::lu::{Lu, NO_PIVOT, PREFER_DIAGONAL, PREFER_LARGE};
 use super::options::{DirectOptions, Prepared};
 use super::regular::Regular;
@@ -24,15 +24,16 @@ use num_traits::Float;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Pivots of LDL^H below this part of the largest entry are replaced ...
+/// LDL^H replaces pivots below this fraction of the largest entry.
 const LDL_EPSILON: f64 = 1e-11;
-/// ... by this part of it.
+/// The replacement pivot of LDL^H, as a fraction of the largest entry.
 const LDL_DELTA: f64 = 1e-8;
 
-/// Units of rounding below which a second LU takes a pivot for zero beside the largest entry of its column: what
-/// elimination leaves of a dependent row.
+/// The second LU treats a pivot as zero below this many rounding units of the largest entry in its column: elimination
+/// leaves numbers of that size in a linearly dependent row.
 const ROUGH: f64 = 1e5;
 
+/// The values of a factorisation, with the structure that they belong to.
 enum Numbers<T: Factorable> {
     Symmetric {
         structure: Arc<SymbolicCholesky<u32>>,
@@ -67,14 +68,14 @@ enum Numbers<T: Factorable> {
     Triangular(Substitution<T>),
 }
 
-/// A factor of A.
+/// A factorisation of A.
 pub(super) struct Factor<T: Factorable> {
     pub(super) kind: Kind,
     pub(super) bytes: u64,
     numbers: Numbers<T>,
 }
 
-/// Runs what a library does, its panics caught.
+/// Runs a function of a library and turns panics into errors.
 pub(super) fn caught<R>(work: impl FnOnce() -> Result<R, Reason>) -> Result<R, Reason> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
         if is_stop(&*payload) {
@@ -84,7 +85,7 @@ pub(super) fn caught<R>(work: impl FnOnce() -> Result<R, Reason>) -> Result<R, R
     })
 }
 
-/// The rows of A as columns of A^T.
+/// The rows of A, as columns of A^T.
 pub(super) fn columns_of_transpose<T: Scalar>(a: &Csr<T>) -> Result<Columns<'_>, Reason> {
     let parts = a.parts();
     let OffsetsRef::Narrow(starts) = parts.offsets else {
@@ -106,7 +107,7 @@ pub(super) fn as_reason(error: crate::Error) -> Reason {
 }
 
 impl<T: Factorable> Factor<T> {
-    /// Factorises A; `rough` takes smaller pivots of LU for zeros. `going` tells whether to go on.
+    /// Factorises A. With `rough`, LU treats larger pivots as zero. `going` returns whether to go on.
     pub(super) fn new(
         a: &Csr<T>,
         kind: Kind,
@@ -117,7 +118,10 @@ impl<T: Factorable> Factor<T> {
     ) -> Result<Self, Reason> {
         let factor = caught(|| match kind {
             Kind::Auto | Kind::Cholesky => Self::symmetric(a, false, options, structures),
-            Kind::Ldlt => Self::symmetric(a, true, options, structures),
+            Kind::Ldlt => match structures.unmatched_fronts(a, options)? {
+                Some(fronts) => Self::in_unmatched_fronts(a, fronts, options, going),
+                None => Self::symmetric(a, true, options, structures),
+            },
             Kind::Lu => {
                 let pivots = if rough { (ROUGH, PREFER_LARGE) } else { (NO_PIVOT, PREFER_DIAGONAL) };
                 Self::lu(a, pivots, options, structures, going)
@@ -128,7 +132,7 @@ impl<T: Factorable> Factor<T> {
             Kind::SupernodalLu => Self::supernodal(a, options, structures),
             Kind::ShiftedLdlt => Ok(Self::regular(kind, Regular::shifted(a, options)?)),
             Kind::Regularised => {
-                // A second one is for least squares, which rows must not be scaled for.
+                // A second attempt is for least squares, which rows must not be scaled for.
                 let rows_too = !rough && a.rows() == a.columns();
                 Ok(Self::regular(kind, Regular::around(a, rows_too, options)?))
             }
@@ -153,7 +157,7 @@ impl<T: Factorable> Factor<T> {
             let scaling = equilibrate_symmetric(a).map_err(as_reason)?;
             let scaled = scaling.apply(a).map_err(as_reason)?;
             let largest = largest(scaled.parts().values);
-            // What is small beside the largest entry is so only as far as the type can tell.
+            // The threshold can't be below the rounding unit of the type.
             let unit = <T::Real as Float>::epsilon().to_f64();
             let epsilon = LDL_EPSILON.max(unit) * largest;
             let delta = LDL_DELTA.max(unit.sqrt()) * largest;
@@ -201,7 +205,9 @@ impl<T: Factorable> Factor<T> {
         going: &mut dyn FnMut() -> bool,
     ) -> Result<Self, Reason> {
         let Some(plan) = structures.blocks(a, options)? else {
-            return Err(Reason::Refused("no block triangular form with several blocks of some size".into()));
+            return Err(Reason::Refused(
+                "the matrix has no block triangular form with several large blocks".into(),
+            ));
         };
         within((plan.entries * 2.0) as u64 * size_of::<T>() as u64, plan.flops, options)?;
         let rows = structures.matched(a, options)?;
@@ -219,16 +225,36 @@ impl<T: Factorable> Factor<T> {
         if options.kind == Kind::FrontalLdlt && !is_symmetric_up_to_rounding(a, false) {
             return Err(Reason::Refused("the matrix is not symmetric".to_string()));
         }
-        let plan = structures.fronts(a, options)?;
+        Self::in_fronts_of(Kind::FrontalLdlt, a, structures.fronts(a, options)?, options, going)
+    }
+
+    fn in_fronts_of(
+        kind: Kind,
+        a: &Csr<T>,
+        plan: Arc<SymmetricPlan>,
+        options: &DirectOptions,
+        going: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, Reason> {
         let tree = &plan.tree;
         within((tree.all_entries() * size_of::<T>()) as u64, tree.all_work(), options)?;
         let scaled = plan.scaled(a)?;
-        // Small pivots of a definite matrix are pivots all the same.
+        // If the matrix may be positive definite, small pivots are genuine and are kept.
         let unit = <T::Real as Float>::epsilon().to_f64();
         let least = if plan.may_be_definite { unit } else { unit.sqrt() };
         let ldl = Frontal::new(columns_of_transpose(&scaled)?, scaled.parts().values, (tree, least), going)?;
-        let (kind, bytes) = (Kind::FrontalLdlt, ldl.bytes());
-        Ok(Self { kind, bytes, numbers: Numbers::FrontalSymmetric { plan, ldl } })
+        Ok(Self { kind, bytes: ldl.bytes(), numbers: Numbers::FrontalSymmetric { plan, ldl } })
+    }
+
+    /// L D L^T of a Hermitian matrix in fronts, with rows as they are.
+    fn in_unmatched_fronts(
+        a: &Csr<T>,
+        (tree, order): (Arc<Tree>, OrderKind),
+        options: &DirectOptions,
+        going: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, Reason> {
+        let scaling = equilibrate_symmetric(a).map_err(as_reason)?.to_powers_of_two();
+        let plan = SymmetricPlan { scaling, order, tree, may_be_definite: false };
+        Self::in_fronts_of(Kind::Ldlt, a, Arc::new(plan), options, going)
     }
 
     fn supernodal(a: &Csr<T>, options: &DirectOptions, structures: &mut Structures) -> Result<Self, Reason> {
@@ -241,7 +267,7 @@ impl<T: Factorable> Factor<T> {
     }
 
     fn triangular(a: &Csr<T>) -> Result<Self, Reason> {
-        let none = || Reason::Refused("triangular in no order of rows and columns".into());
+        let none = || Reason::Refused("no order of rows and columns makes the matrix triangular".into());
         let substitution = Substitution::of(a)?.ok_or_else(none)?;
         let (kind, bytes) = (Kind::Triangular, substitution.bytes());
         Ok(Self { kind, bytes, numbers: Numbers::Triangular(substitution) })
@@ -278,8 +304,8 @@ impl<T: Factorable> Factor<T> {
         Ok(Self { kind: Kind::DenseQr, bytes, numbers: Numbers::Dense(qr) })
     }
 
-    /// Whether a vector of ones goes through both solves as numbers, and for the kinds whose entries can be seen,
-    /// whether all are.
+    /// Returns whether the factors are finite. A vector of ones must stay finite in both solves; for kinds whose
+    /// entries are accessible, these are checked too.
     fn is_finite(&self) -> bool {
         match &self.numbers {
             Numbers::Symmetric { values, .. } => values.iter().all(|value| value.is_finite()),
@@ -299,7 +325,7 @@ impl<T: Factorable> Factor<T> {
         }
     }
 
-    /// Pivots that were made up.
+    /// The number of perturbed pivots.
     pub(super) fn made_up(&self) -> usize {
         match &self.numbers {
             Numbers::Lu { lu, .. } => lu.made_up,
@@ -309,7 +335,7 @@ impl<T: Factorable> Factor<T> {
         }
     }
 
-    /// How the order of elimination was found, where it is this crate's.
+    /// The method that found the fill-reducing ordering, if this crate computed it.
     pub(super) fn order(&self) -> Option<OrderKind> {
         match &self.numbers {
             Numbers::Symmetric { order, .. } => Some(*order),
@@ -320,7 +346,7 @@ impl<T: Factorable> Factor<T> {
         }
     }
 
-    /// Numerical rank, where it is known.
+    /// The numerical rank, if it is known.
     pub(super) fn rank(&self) -> Option<usize> {
         match &self.numbers {
             Numbers::Dense(qr) => Some(qr.rank),
@@ -328,12 +354,13 @@ impl<T: Factorable> Factor<T> {
         }
     }
 
-    /// Whether solutions have minimum norm.
+    /// Returns whether solutions have minimum norm.
     pub(super) fn is_minimum_norm(&self) -> bool {
         matches!(&self.numbers, Numbers::Dense(qr) if qr.is_minimum_norm())
     }
 
-    /// x becomes A^-1 x, of A^T where `transposed` (dense QR and what is regularised have none and leave x as it is).
+    /// Replaces x by A^-1 x, or by A^-T x if `transposed`. Dense QR and regularised factors have no transposed solve,
+    /// and leave x unchanged.
     pub(super) fn apply(&self, transposed: bool, x: &mut Vec<T>) {
         match &self.numbers {
             Numbers::Symmetric { structure, values, ldl, scale, .. } => {
@@ -374,7 +401,7 @@ impl<T: Factorable> Factor<T> {
         }
     }
 
-    /// The same for two vectors.
+    /// The same for two vectors, which reads the factor once.
     pub(super) fn apply_both(&self, transposed: bool, x: &mut Vec<T>, y: &mut Vec<T>) {
         let n = x.len();
         let work = || vec![T::default(); n];
@@ -403,31 +430,31 @@ impl<T: Factorable> Factor<T> {
         }
     }
 
-    /// Whether [`Factor::apply_normal`] can be used.
+    /// Returns whether [`Factor::apply_normal`] is available.
     pub(super) fn has_normal(&self) -> bool {
         matches!(&self.numbers, Numbers::Regular(regular) if regular.has_normal())
     }
 
-    /// A^H r becomes (A^H A + s^2)^-1 A^H r, up to the scaling of columns.
+    /// Replaces A^H r by (A^H A + s^2)^-1 A^H r, up to column scaling.
     pub(super) fn apply_normal(&self, x: &mut Vec<T>) {
         if let Numbers::Regular(regular) = &self.numbers {
             regular.apply_normal(x);
         }
     }
 
-    /// Whether solves give least-squares solutions, or lead to them, where b is not in the range of A.
+    /// Returns whether solves approximate a least-squares solution if b is not in the range of A.
     pub(super) fn is_least_squares(&self) -> bool {
         matches!(self.kind, Kind::Regularised | Kind::DenseQr)
     }
 
-    /// Whether A^-T can be applied.
+    /// Returns whether A^-T can be applied.
     pub(super) fn has_transpose(&self) -> bool {
         !matches!(self.numbers, Numbers::Regular(_) | Numbers::Dense(_))
     }
 }
 
 impl Prepared {
-    /// A^-1 = C M^-1 P R, and A^-T = R P^T M^-T C, where M = P R A C.
+    /// A^-1 = C M^-1 P R and A^-T = R P^T M^-T C, with M = P R A C.
     pub(super) fn around<T: Scalar>(&self, transposed: bool, x: &mut Vec<T>, solve: impl FnOnce(&mut [T])) {
         let Prepared { scaling, rows } = self;
         let (first, last) = if transposed {
@@ -451,7 +478,7 @@ impl Prepared {
     }
 }
 
-/// Whether so many bytes and multiplications are allowed.
+/// Checks the memory and the multiplications against the limits.
 pub(super) fn within(bytes: u64, flops: f64, options: &DirectOptions) -> Result<(), Reason> {
     if bytes > options.memory_limit {
         return Err(Reason::TooLarge { bytes, limit: options.memory_limit });
@@ -463,10 +490,10 @@ pub(super) fn within(bytes: u64, flops: f64, options: &DirectOptions) -> Result<
 }
 
 impl Prepared {
-    /// Nothing done: factors of one, rows as they are.
+    /// The identity: scaling factors of one, and rows in their order.
     ///
     /// # Errors
-    /// Where there are 2^32 - 1 rows or more.
+    /// If there are 2^32 - 1 rows or more.
     pub fn none<T: Factorable>(a: &Csr<T, Host>) -> crate::Result<Self> {
         Ok(Self { scaling: Scaling::unit(a.rows(), a.columns()), rows: Permutation::identity(a.rows())? })
     }

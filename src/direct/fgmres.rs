@@ -1,4 +1,5 @@
-//! Flexible GMRES around a factor, on the host: Saad, "Iterative Methods for Sparse Linear Systems", section 9.4.1.
+//! Flexible GMRES preconditioned by a factor, on the host: Saad, "Iterative Methods for Sparse Linear Systems", section
+//! 9.4.1.
 
 use crate::scalar::{Real, Scalar};
 
@@ -6,8 +7,8 @@ fn dot<T: Scalar>(a: &[T], b: &[T]) -> T {
     a.iter().zip(b).fold(T::default(), |sum, (a, b)| sum + a.conj() * *b)
 }
 
-/// An approximation d of the solution of A d = r with ||r - A d|| at most `goal`, and the iterations that it took;
-/// `precondition` is applied from the right, in place.
+/// Solves A d = r until ||r - A d|| is at most `goal`, and returns d and the number of iterations; `precondition` is
+/// applied from the right, in place.
 pub(super) fn fgmres<T: Scalar>(
     product: &mut dyn FnMut(&[T], &mut [T]),
     precondition: &mut dyn FnMut(&mut Vec<T>),
@@ -23,7 +24,7 @@ pub(super) fn fgmres<T: Scalar>(
     }
     let scaled = |v: &[T], factor: f64| v.iter().map(|&v| v * T::from_f64(factor)).collect::<Vec<T>>();
     let (mut basis, mut directions) = (vec![scaled(r, 1.0 / beta)], Vec::new());
-    // Columns of R, the rotations that made them, and the right-hand side.
+    // The columns of R, the Givens rotations, and the right-hand side of the least-squares problem.
     let (mut columns, mut rotations): (Vec<Vec<T>>, Vec<(f64, T)>) = (Vec::new(), Vec::new());
     let mut rhs = vec![T::from_f64(beta)];
     while columns.len() < most && !crate::work::is_asked() {

@@ -1,7 +1,7 @@
-//! What faer does for us, for real and complex entries: one function for each step, compiled once.
+//! Calls to the crate faer, for real and complex entries: one function for each step, compiled once.
 //!
-//! Arrays go in as columns of A^T, which are the rows of A. faer's `Ok` says nothing of finiteness and some of its
-//! functions panic: callers check the one and catch the other.
+//! Arrays are passed as columns of A^T, which are the rows of A. faer may return `Ok` with factors that are not finite,
+//! and some of its functions panic: callers check for the first and catch the second.
 
 use super::report::Reason;
 use crate::graph::Permutation;
@@ -27,16 +27,16 @@ use num_complex::Complex;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What has fewer rows, or takes fewer multiplications, is over before anyone wishes it were: an order or a structure,
-/// and an LU factorisation, whose factors may be full.
+/// Smaller jobs end before a caller could want to stop them: orderings and structures with fewer rows, and LU
+/// factorisations, whose factors may be full, with fewer rows still.
 const LONG_ROWS: usize = 5000;
 const LONG_LU_ROWS: usize = 500;
 pub const LONG_FLOPS: f64 = 3e8;
 
-/// Multiplications a second in dense blocks: so many were measured.
+/// Multiplications per second in dense blocks, as measured.
 pub const IN_BLOCKS: f64 = 3e9;
 
-/// Columns of a matrix: offsets, row indices.
+/// A matrix by columns: offsets and row indices.
 #[derive(Clone, Copy)]
 pub struct Columns<'a> {
     pub rows: usize,
@@ -51,7 +51,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Columns that a thread of its own can have.
+/// A copy of the columns, which another thread can own.
 struct Owned {
     rows: usize,
     columns: usize,
@@ -69,8 +69,8 @@ impl Owned {
     }
 }
 
-/// What a search for an order, or for a structure, comes to. The library cannot be interrupted, so a long one is left
-/// to itself where the caller asks for an end.
+/// Runs an ordering or a symbolic analysis. The library cannot be interrupted, so a long one runs on its own thread,
+/// which is abandoned if the caller wants to stop.
 fn structural<R: Send + 'static>(
     a: Columns<'_>,
     search: impl FnOnce(Columns<'_>) -> R + Send + 'static,
@@ -82,16 +82,16 @@ fn structural<R: Send + 'static>(
     work::apart(move || search(a.columns()))
 }
 
-/// Does what ends in the library's products of blocks, and clears the upper halves of vector registers behind it. The
-/// products are in assembler and leave them in use; code that mixes both encodings of instructions then waits at each
-/// change from one to the other (sums in twice the precision took 100 times as long on a Xeon of 2023).
+/// Runs code that calls the library's products of blocks, and then clears the upper halves of the vector registers. The
+/// products are assembler code that leaves these halves in use; code that mixes both instruction encodings then waits
+/// at each change between them (sums in twice the precision took 100 times as long on a Xeon of 2023).
 fn cleared<R>(work: impl FnOnce() -> R) -> R {
     let done = work();
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx") {
-        // SAFETY: the processor has this instruction, as was asked just now. It writes nothing but halves of registers
-        // that no value of this program is in: what is compiled for all processors knows the lower halves alone, and
-        // what is compiled for later ones keeps nothing there across a call.
+        // SAFETY: the test above has shown that the processor has this instruction. It clears only the upper halves of
+        // registers, in which this program keeps no value: code compiled for all processors uses the lower halves
+        // alone, and code compiled for newer ones keeps nothing in the upper halves across a call.
         unsafe { std::arch::x86_64::_mm256_zeroupper() };
     }
     done
@@ -106,13 +106,13 @@ fn refused(what: &str, why: impl std::fmt::Debug) -> Reason {
     Reason::Refused(format!("{what}: {why:?}"))
 }
 
-/// An order of elimination, and what it is expected to cost.
+/// A fill-reducing ordering, and its expected cost.
 pub struct Order {
     /// The old index of each new one.
     pub order: Vec<u32>,
-    /// Entries of L below its diagonal, as A + A^T has them.
+    /// Entries of L below its diagonal, for the pattern of A + A^T.
     pub entries: f64,
-    /// Multiplications of an LU factorisation that pivots on the diagonal.
+    /// Multiplications of an LU factorisation with pivots on the diagonal.
     pub flops: f64,
 }
 
@@ -131,8 +131,8 @@ fn minimum_degree_of(a: Columns<'_>) -> Result<Order, Reason> {
     Ok(Order { order, entries: count.n_div, flops: count.n_mult_subs_lu })
 }
 
-/// Column approximate minimum degree, which bounds the fill of A^T A and so of LU with any pivots (Davis, Gilbert,
-/// Larimore and Ng, ACM Trans. Math. Softw. 30, 2004).
+/// Column approximate minimum degree, which bounds the fill of A^T A and so of LU with any choice of pivots (Davis,
+/// Gilbert, Larimore and Ng, ACM Trans. Math. Softw. 30, 2004).
 pub fn column_minimum_degree(a: Columns<'_>) -> Result<Vec<u32>, Reason> {
     structural(a, column_minimum_degree_of)
 }
@@ -146,7 +146,7 @@ fn column_minimum_degree_of(a: Columns<'_>) -> Result<Vec<u32>, Reason> {
     Ok(order)
 }
 
-/// Structure of a Cholesky or LDL^H factor in this order of elimination, else in that of minimum degree.
+/// The structure of a Cholesky or LDL^H factor in the given ordering, or in a minimum degree ordering if there is none.
 pub fn symmetric_structure(
     a: Columns<'_>,
     order: Option<&Permutation>,
@@ -167,12 +167,12 @@ pub fn symmetric_structure(
     })
 }
 
-/// The order of elimination of a structure: the old index of each new one.
+/// The ordering of a structure, as the old index of each new one.
 pub fn order_of(structure: &SymbolicCholesky<u32>) -> Option<Vec<u32>> {
     structure.perm().map(|order| order.arrays().0.to_vec())
 }
 
-/// Multiplications of the factorisation with this structure, exactly.
+/// The exact number of multiplications of a factorisation with this structure.
 pub fn symmetric_flops(structure: &SymbolicCholesky<u32>) -> f64 {
     let square = |count: usize| (count as f64) * (count as f64 + 1.0) / 2.0;
     match structure.raw() {
@@ -191,42 +191,42 @@ pub fn symmetric_flops(structure: &SymbolicCholesky<u32>) -> f64 {
     }
 }
 
-/// Supernodal LU of faer: structure and numbers.
+/// A supernodal LU factorisation of faer: structure and values.
 pub struct Supernodal<T> {
     structure: SymbolicLu<u32>,
     numeric: NumericLu<u32, T>,
 }
 
-/// Q R = A P of a dense matrix, and its numerical rank.
+/// Q R = A P for a dense matrix, and its numerical rank.
 pub struct DenseQr<T> {
     basis: Mat<T>,
     coefficients: Mat<T>,
     r: Mat<T>,
     order: Vec<usize>,
     pub rank: usize,
-    /// Reflectors that turn the rows of R beyond the rank's columns into zeros: for solutions of minimum norm.
+    /// Reflectors that eliminate the columns of R beyond the rank from its rows, for solutions of minimum norm.
     rows: Option<(Mat<T>, Mat<T>, Mat<T>)>,
 }
 
 impl<T> DenseQr<T> {
-    /// Whether solutions have minimum norm.
+    /// Returns whether solutions have minimum norm.
     pub fn is_minimum_norm(&self) -> bool {
         self.rows.is_some() || self.rank == self.order.len()
     }
 }
 
-/// Entries of matrices that are factorised: `f64` and `Complex<f64>`. Single precision is converted
-/// ([`Scalar::Double`]), since its own factors would make up a tenth of this crate's compiled code, and double ones
-/// need fewer steps of refinement.
+/// The types of entries that can be factorised: `f64` and `Complex<f64>`. Single precision is converted
+/// ([`Scalar::Double`]): factorisations of its own would be a tenth of this crate's compiled code, and factors in
+/// double precision need fewer refinement steps.
 pub trait Factorable: Scalar<Real = f64> {
-    /// Cholesky (no regularisation) or LDL^H with pivots of magnitude at most `epsilon` replaced by `delta`.
+    /// Cholesky without `epsilon` and `delta`, or LDL^H that replaces pivots of magnitude at most `epsilon` by `delta`.
     fn symmetric_factor(
         structure: &Arc<SymbolicCholesky<u32>>,
         a: (Columns<'_>, &[Self]),
         regularisation: Option<(f64, f64)>,
         values: &mut Vec<Self>,
     ) -> Result<(), Reason>;
-    /// x becomes A^-1 x, of A^T where `transposed`.
+    /// Replaces x by A^-1 x, or by A^-T x if `transposed`.
     fn symmetric_solve(
         structure: &SymbolicCholesky<u32>,
         values: &[Self],
@@ -234,19 +234,20 @@ pub trait Factorable: Scalar<Real = f64> {
         transposed: bool,
         x: &mut [Self],
     );
-    /// LU of the matrix with these columns, COLAMD its order.
+    /// LU of the matrix with these columns, in a COLAMD ordering.
     fn lu_factor(a: (Columns<'_>, &[Self])) -> Result<Supernodal<Self>, Reason>;
-    /// x becomes A^-1 x, of A^T where `transposed`.
+    /// Replaces x by A^-1 x, or by A^-T x if `transposed`.
     fn lu_solve(lu: &Supernodal<Self>, transposed: bool, x: &mut [Self]);
-    /// From columns of `height` rows: rows `from..from + width` of `right` become L^-1 times what they are, L being the
-    /// unit lower triangle in these rows of `left`, and the product of what is below it with them is subtracted below.
+    /// Solves with a triangle and updates, within columns of `height` rows: rows `from..from + width` of `right` are
+    /// multiplied by L^-1, where L is the unit lower triangle in the same rows of `left`; then the product of the rows
+    /// of `left` below L with them is subtracted from the rows below.
     fn eliminate_within(left: &[Self], height: usize, from: usize, width: usize, right: &mut [Self]);
-    /// The same where the upper rows and what is below them are stored apart, with L at the top of `left`.
+    /// The same if the rows of L and the rows below are stored separately, with L in the top rows of `left`.
     fn eliminate_apart(left: &[Self], height: usize, width: usize, upper: &mut [Self], below: &mut [Self]);
-    /// From the last rows of `target` the product of rows `from..` of `left`, whose columns have `height` rows, with
-    /// `right` is subtracted.
+    /// Subtracts the product of rows `from..` of `left`, whose columns have `height` rows, and `right` from the last
+    /// rows of `target`.
     fn subtract_product(left: &[Self], height: usize, from: usize, right: &[Self], target: &mut [Self]);
-    /// Dense QR with column pivoting; A by columns.
+    /// Dense QR with column pivoting; A is stored by columns.
     fn qr_factor(rows: usize, columns: usize, a: &[Self], minimum_norm: bool) -> DenseQr<Self>;
     /// The least-squares solution.
     fn qr_solve(qr: &DenseQr<Self>, b: &[Self]) -> Vec<Self>;
@@ -347,7 +348,7 @@ macro_rules! foreign {
 }
 foreign!(f64, Complex<f64>);
 
-/// Cholesky, or LDL^H with these limits of pivots.
+/// Cholesky, or LDL^H with these pivot thresholds.
 fn symmetric<T: ComplexField>(
     structure: &SymbolicCholesky<u32>,
     (columns, entries): (Columns<'_>, &[T]),
@@ -408,7 +409,7 @@ fn symmetric_solve<T: ComplexField>(
     transposed: bool,
     x: &mut [T],
 ) {
-    // The columns that were factorised are those of A^T, which is conj(A).
+    // The factorised columns are those of A^T = conj(A), since A is Hermitian.
     let conj = if transposed { Conj::No } else { Conj::Yes };
     let n = x.len();
     let mut buffer = MemBuffer::new(structure.solve_in_place_scratch::<T>(1, Par::Seq));
@@ -442,7 +443,7 @@ fn lu_solve<T: ComplexField>(lu: &Supernodal<T>, transposed: bool, x: &mut [T]) 
     let mut buffer = MemBuffer::new(lu.structure.solve_in_place_scratch::<T>(1, Par::Seq));
     let stack = MemStack::new(&mut buffer);
     let x = MatMut::from_column_major_slice_mut(x, n, 1);
-    // The structure and the numbers come from one factorisation and are only kept together.
+    // The structure and the values come from one factorisation and are always kept together.
     let factors = LuRef::new_unchecked(&lu.structure, &lu.numeric);
     if transposed {
         factors.solve_transpose_in_place_with_conj(Conj::No, x, Par::Seq, stack);
@@ -451,7 +452,7 @@ fn lu_solve<T: ComplexField>(lu: &Supernodal<T>, transposed: bool, x: &mut [T]) 
     }
 }
 
-/// U = L^-1 F and C - K U, where `left` is L above K.
+/// Computes U = L^-1 F and C - K U, where `left` holds L on top of K.
 fn eliminate<T: ComplexField>(
     left: MatRef<'_, T>,
     mut upper: MatMut<'_, T>,
@@ -503,7 +504,7 @@ where
     );
     let mut y = Mat::from_fn(n, 1, |i, _| if i < rank { c[(i, 0)] } else { T::default() });
     if let Some((basis, coefficients, r)) = &qr.rows {
-        // [R11 R12] = R^H Q^H: forward with R^H, then Q.
+        // [R11 R12] = R^H Q^H: first substitute forward with R^H, then apply Q.
         for i in 0..rank {
             let mut sum = y[(i, 0)];
             for j in 0..i {

@@ -1,18 +1,18 @@
-//! What a residual has to come down to: its norm, and the norm of its rows in units of their own.
+//! The target for a residual: for its norm, and for its norm with each row relative to the norm of that row of A.
 
 use crate::matrix::Csr;
 use crate::parallel::prelude::*;
 use crate::scalar::{Real, Scalar};
 
-/// Sums of squares in this range are neither those of numbers that overflow nor of such as vanish.
+/// A sum of squares in this range has neither overflowed nor lost small numbers to underflow.
 const SAFE: std::ops::Range<f64> = 1e-200..1e200;
 
-/// Sums that are added in the end, at most, and numbers of each, at least: a function of the length alone, so that the
-/// bits are.
+/// The maximum number of partial sums, and the minimum number of terms in each. They depend on the length alone, so
+/// that results do not depend on the number of threads.
 const SUMS: usize = 64;
 const LEAST: usize = 1 << 13;
 
-/// The sum of a function of each number.
+/// Sums a function of each entry.
 pub(super) fn sum_of<T: Sync>(x: &[T], term: impl Fn(usize, &T) -> f64 + Sync) -> f64 {
     let chunk = x.len().div_ceil(SUMS).max(LEAST);
     x.par_chunks(chunk).enumerate().sum::<SUMS, f64>(|(number, part)| {
@@ -20,7 +20,7 @@ pub(super) fn sum_of<T: Sync>(x: &[T], term: impl Fn(usize, &T) -> f64 + Sync) -
     })
 }
 
-/// The largest of a function of each number, zero at least; what is no number counts for nothing.
+/// The maximum over all entries of a function, at least zero; NaN is ignored.
 pub(super) fn largest_of<T: Sync>(x: &[T], size: impl Fn(usize, &T) -> f64 + Sync) -> f64 {
     let sizes = x.par_chunks(LEAST).enumerate().map(|(number, part)| {
         part.iter().zip(number * LEAST..).fold(0.0, |most: f64, (x, k)| most.max(size(k, x)))
@@ -47,7 +47,7 @@ pub(crate) fn weighted_norm<T: Scalar>(weights: Option<&[f64]>, x: &[T]) -> f64 
     scaled_norm(weights.iter().zip(x).map(|(w, x)| w * x.abs().to_f64()))
 }
 
-/// The 2-norm of magnitudes, each divided by the largest before it is squared.
+/// The 2-norm, computed from magnitudes divided by the largest.
 fn scaled_norm(sizes: impl Iterator<Item = f64> + Clone) -> f64 {
     let largest = sizes.clone().fold(0.0, |a: f64, b| if b > a || b.is_nan() { b } else { a });
     if largest == 0.0 || !largest.is_finite() {
@@ -56,20 +56,20 @@ fn scaled_norm(sizes: impl Iterator<Item = f64> + Clone) -> f64 {
     sizes.map(|size| (size / largest).powi(2)).sum::<f64>().sqrt() * largest
 }
 
-/// Diagonal matrices by which residuals are multiplied before their norm is taken; none stands for the identity.
+/// Diagonal weights that multiply residuals before norms are taken; `None` means the identity.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Weights {
-    /// What leads from a residual of the matrix at hand to one of the caller's matrix.
+    /// Turns a residual of the scaled matrix into one of the caller's matrix.
     pub(crate) plain: Option<Vec<f64>>,
-    /// The same with each row divided by its norm in the caller's matrix; none where rows count by their size alone.
+    /// The same, and each row divided by its norm in the caller's matrix; `None` if rows are not weighted.
     pub(crate) rows: Option<Vec<f64>>,
-    /// What leads from a solution of the matrix at hand to one of the caller's.
+    /// Turns a solution of the scaled system into one of the caller's system.
     pub(crate) columns: Option<Vec<f64>>,
 }
 
 impl Weights {
-    /// Those of a matrix as it is: each row in units of its norm. Norms are taken relative to the middle of the largest
-    /// and the smallest, so that no weight overflows.
+    /// Weights for an unscaled matrix, which divide each row by its norm. All are multiplied by the geometric mean of
+    /// the largest and smallest norm, so that no weight overflows.
     pub(crate) fn of<T: Scalar>(a: &Csr<T>) -> Self {
         let norms: Vec<f64> = (0..a.rows()).into_par_iter().map(|row| norm(a.row(row).1)).collect();
         Self { plain: None, rows: Some(inverses(&norms)), columns: None }
@@ -78,7 +78,7 @@ impl Weights {
 
 /// The reciprocals of norms, in units in which the largest and the smallest of them are as far from one; 0 where a norm
 /// is zero.
-fn inverses(norms: &[f64]) -> Vec<f64> {
+pub(super) fn inverses(norms: &[f64]) -> Vec<f64> {
     let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
     norms
         .iter()
@@ -88,18 +88,18 @@ fn inverses(norms: &[f64]) -> Vec<f64> {
     norms.iter().map(|&norm| if norm > 0.0 { middle / norm } else { 0.0 }).collect()
 }
 
-/// What ||r|| and the norm of its weighted rows have to come down to.
+/// Targets for ||r|| and for its norm with weighted rows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Goal<'a> {
     pub(super) weights: &'a Weights,
-    /// For the norm.
+    /// The target for ||r||.
     pub(super) norm: f64,
-    /// The norm of weighted rows is multiplied by this before it is compared with the same.
+    /// Multiplies the norm with weighted rows, which then has the same target.
     rows: f64,
 }
 
 impl<'a> Goal<'a> {
-    /// A part of the norms of b, both times.
+    /// `tolerance` times the norms of b, with and without weighted rows.
     pub(super) fn new<T: Scalar>(weights: &'a Weights, b: &[T], tolerance: f64) -> Self {
         let size = weighted_norm(weights.plain.as_deref(), b);
         let rows = match &weights.rows {
@@ -109,12 +109,12 @@ impl<'a> Goal<'a> {
         Self { weights, norm: tolerance * size, rows: if rows.is_finite() { rows } else { 0.0 } }
     }
 
-    /// ||r|| in the units of the caller.
+    /// ||r|| in the caller's units.
     pub(super) fn norm_of<T: Scalar>(&self, r: &[T]) -> f64 {
         weighted_norm(self.weights.plain.as_deref(), r)
     }
 
-    /// What is at most `norm` where r meets both: the larger of its norm and that of its rows.
+    /// The larger of both norms of r: it is at most `norm` if r meets both targets.
     pub(super) fn size_of<T: Scalar>(&self, r: &[T]) -> f64 {
         let plain = self.norm_of(r);
         match &self.weights.rows {
@@ -124,7 +124,7 @@ impl<'a> Goal<'a> {
     }
 }
 
-/// The larger of two, NaN where one is that.
+/// The larger of two numbers, or NaN if one of them is.
 fn larger(a: f64, b: f64) -> f64 {
     if a > b || a.is_nan() { a } else { b }
 }

@@ -1,4 +1,4 @@
-//! Whether a factor whose pivots were replaced, or are rounding errors, is one of A.
+//! Checks whether a factor with perturbed or rounding-level pivots still inverts A.
 
 use super::factor::Factor;
 use super::goal::largest_of;
@@ -8,19 +8,20 @@ use crate::matrix::Csr;
 use crate::random::Random;
 use crate::scalar::Real;
 
-/// Part of a vector up to which M^-1 A v may miss v if M, the factored matrix, is A up to rounding.
+/// If M, the factored matrix, is A up to rounding, then ||v - M^-1 A v|| is at most this fraction of ||v||.
 const MISSED: f64 = 0.1;
 
-/// Steps of the power iteration that looks for a vector which is missed. A null vector of A is missed wholly, and others
-/// by the root of a unit of rounding where a pivot was replaced by that, so that few steps bring it forth.
+/// Steps of the power iteration for the largest error of M^-1 A. A null vector of A has an error of 100 %, and after a
+/// pivot was replaced by the root of a rounding unit other vectors have an error of about that root, so that a few
+/// steps are enough.
 const STEPS: usize = 8;
 
-/// Whether a factor inverts A, on a vector whose entries are as large as those of x and on what is missed of it: on
-/// v, G v, G G v, ... with G = I - M^-1 A.
+/// Returns whether a factor inverts A, tested on v, G v, G^2 v, ... with G = I - M^-1 A, where the entries of v are as
+/// large as those of x.
 ///
-/// Where a pivot was replaced, M^-1 is much smaller than A^-1, and x may be far more in doubt than any solve with M
-/// tells. The vector that shows it may be small beside x, since units of columns differ: all steps but the first are
-/// measured in these.
+/// After a pivot was perturbed, M^-1 may be much smaller than A^-1, and x may have a larger error than any solve with M
+/// shows. The vector that reveals it may be small compared with x if columns have different units. So all steps except
+/// the first are measured in column units.
 pub(super) fn is_inverse<T: Factorable>(a: &Csr<T>, factor: &Factor<T>, x: &[T]) -> bool {
     let mut random = Random::new(0x696e_7665);
     let mut part = || random.between(0.5, 1.0) * if random.below(2) == 0 { 1.0 } else { -1.0 };
@@ -42,7 +43,7 @@ pub(super) fn is_inverse<T: Factorable>(a: &Csr<T>, factor: &Factor<T>, x: &[T])
         if length == 0.0 {
             break;
         }
-        // A power of two, so that no number leaves the range of the type.
+        // Scaling by a power of two is exact, and keeps numbers in the range of the type.
         let scale = T::from_f64(length.log2().round().exp2().recip());
         v = missed;
         v.iter_mut().for_each(|v| *v *= scale);
@@ -50,7 +51,7 @@ pub(super) fn is_inverse<T: Factorable>(a: &Csr<T>, factor: &Factor<T>, x: &[T])
     true
 }
 
-/// The largest entry of each column, rows divided by their largest.
+/// The largest entry of each column, after each row is divided by its largest entry.
 pub(super) fn column_units<T: Factorable>(a: &Csr<T>) -> Vec<f64> {
     let mut units = vec![0.0_f64; a.columns()];
     for row in 0..a.rows() {

@@ -1,11 +1,12 @@
-//! Sparse LU with partial pivoting that prefers the diagonal.
+//! Sparse LU with threshold partial pivoting that prefers the diagonal.
 //!
-//! Column by column, each from a sparse triangular solve whose pattern a depth-first search finds first: Gilbert and
-//! Peierls, "Sparse partial pivoting in time proportional to arithmetic operations", SIAM J. Sci. Stat. Comput. 9
-//! (1988); Davis, "Direct Methods for Sparse Linear Systems" (SIAM, 2006), section 6.2. A diagonal entry is the pivot
-//! where it is not too small beside the largest in its column, which keeps what the order of elimination expects. A
-//! column without a pivot that is worth the name gets one made up, so that singular systems have a factor too: it is
-//! that of a matrix nearby, and iterations around it decide what it is worth.
+//! Columns are computed one by one, each by a sparse triangular solve whose pattern is found first by a depth-first
+//! search: Gilbert and Peierls, "Sparse partial pivoting in time proportional to arithmetic operations", SIAM J. Sci.
+//! Stat. Comput. 9 (1988); Davis, "Direct Methods for Sparse Linear Systems" (SIAM, 2006), section 6.2. The diagonal
+//! entry is the pivot unless it is too small compared with the largest entry of its column; this preserves the fill
+//! that the ordering predicts. If all entries of a column are negligible, the pivot is perturbed, so that singular
+//! systems have factors too. These are the factors of a nearby matrix, and refinement and GMRES show whether they are
+//! of use.
 
 use super::foreign::Columns;
 use super::report::Reason;
@@ -14,37 +15,37 @@ use crate::scalar::Scalar;
 use crate::work::{self, Stage};
 use num_traits::Float;
 
-/// A pivot of at most so many units of rounding beside the largest entry of its column is none.
+/// A pivot is zero up to this many rounding units of the largest entry of its column.
 pub(super) const NO_PIVOT: f64 = 4.0;
 
-/// A diagonal entry is the pivot where it has this part of the largest magnitude. The matching has put large entries
-/// there, so almost static pivots do, and keep the fill that was forecast; refinement makes up for growth (Li and
-/// Demmel, SuperLU_DIST, ACM Trans. Math. Softw. 29, 2003). Measured on a circuit of 10^5 nodes: 1.2 s to a residual of
-/// 5e-12, where a part of 1e-3 took over 70 s.
+/// The diagonal entry is the pivot if it is at least this fraction of the largest magnitude in its column. The matching
+/// has moved large entries to the diagonal, so that nearly static pivots suffice and keep the predicted fill;
+/// refinement compensates for growth (Li and Demmel, SuperLU_DIST, ACM Trans. Math. Softw. 29, 2003). Measured on a
+/// circuit with 10^5 nodes: 1.2 s to a residual of 5e-12, compared with more than 70 s for a fraction of 1e-3.
 pub(super) const PREFER_DIAGONAL: f64 = 1e-8;
-/// The same where that was not accurate enough.
+/// The same fraction for a second attempt, if the first was not accurate enough.
 pub(super) const PREFER_LARGE: f64 = 0.1;
 
-/// The caller is asked after so many columns whether to go on.
+/// `going` is called after this many columns.
 const COLUMNS: usize = 64;
 
-/// And, where columns are full, after so many multiplications: some 50 milliseconds.
+/// `going` is also called after this many multiplications, about 50 milliseconds, since columns may be full.
 const MULTIPLICATIONS: usize = 10_000_000;
 
-/// What a factorisation may take.
+/// Limits of a factorisation.
 pub(super) struct Limits<'a> {
-    /// Entries of L and U.
+    /// The maximum number of entries of L and U together.
     pub(super) entries: usize,
-    /// Multiplications.
+    /// The maximum number of multiplications.
     pub(super) flops: f64,
-    /// Whether to go on.
+    /// Returns false if the factorisation is to be ended.
     pub(super) going: &'a mut dyn FnMut() -> bool,
 }
 
-/// No row, no pivot yet.
+/// No row, or no pivot yet.
 const NONE: u32 = u32::MAX;
 
-/// A triangle by columns; diagonal apart.
+/// A triangle by columns; the diagonal is stored separately.
 struct Triangle<T> {
     starts: Vec<usize>,
     indices: Vec<u32>,
@@ -61,9 +62,9 @@ impl<T: Scalar> Triangle<T> {
         both(&self.indices[range.clone()], &self.values[range]).map(|(&i, &value)| (i as usize, value))
     }
 
-    /// x without `value` times a column. Its rows differ, so that four entries can be loaded before the first is
-    /// stored. Most multiplications of a factorisation are made here: in a function of its own the loop has all
-    /// registers.
+    /// Subtracts `value` times column j from x. The rows of a column differ, so four entries can be loaded before the
+    /// first one is stored. Most multiplications of a factorisation are done here; as a function of its own, the loop
+    /// can use all registers.
     #[inline(never)]
     fn take_away(&self, j: usize, value: T, x: &mut [T]) {
         let range = self.starts[j]..self.starts[j + 1];
@@ -99,27 +100,27 @@ pub(super) struct Lu<T> {
     lower: Triangle<T>,
     upper: Triangle<T>,
     pivots: Vec<T>,
-    /// Row of A that is the pivot row of each step.
+    /// The row of A that is the pivot row of each step.
     rows: Vec<u32>,
-    /// Column of A of each step.
+    /// The column of A that is eliminated in each step.
     columns: Vec<u32>,
-    /// Pivots that were made up.
+    /// The number of perturbed pivots.
     pub(super) made_up: usize,
 }
 
-/// Memory of the depth-first searches.
+/// Work arrays of the depth-first searches.
 struct Search {
-    /// Step at which a row was last reached.
+    /// The last step in which each row was reached.
     reached: Vec<u32>,
     stack: Vec<(u32, usize)>,
-    /// Rows in the order in which their columns of L apply, last first.
+    /// The reached rows in the reverse of the order in which their columns of L are applied.
     order: Vec<u32>,
-    /// Where the entries of each column of L end that a search has to follow.
+    /// The end of the part of each column of L that searches have to follow.
     ends: Vec<usize>,
 }
 
 impl Search {
-    /// All rows that `row` leads to through columns of L.
+    /// Finds all rows that can be reached from `row` through columns of L.
     fn from<T>(&mut self, row: u32, step: u32, lower: &Triangle<T>, step_of: &[u32]) {
         if self.reached[row as usize] == step {
             return;
@@ -148,10 +149,11 @@ impl Search {
 }
 
 impl Search {
-    /// What column j of L leads to through the pivot row of this step, the step's own column leads to as well, where
-    /// that row has an entry in column j and the step's column one in row j of U. So from then on only the rows of
-    /// column j that are pivot rows already are followed; they are moved to its front (Eisenstat and Liu, Exploiting
-    /// structural symmetry in unsymmetric sparse symbolic factorization, SIAM J. Matrix Anal. Appl. 13, 1992).
+    /// Symmetric pruning (Eisenstat and Liu, Exploiting structural symmetry in unsymmetric sparse symbolic
+    /// factorization, SIAM J. Matrix Anal. Appl. 13, 1992). If the pivot row of this step has an entry in column j of
+    /// L, and the step's column has one in row j of U, then every row that is reached from column j through this pivot
+    /// row is reached from the step's own column too. From then on, a search follows only those rows of column j that
+    /// are pivot rows already; they are moved to its front.
     fn prune<T: Scalar>(&mut self, pivot: u32, lower: &mut Triangle<T>, step_of: &[u32]) {
         for &row in &self.order {
             let j = step_of[row as usize];
@@ -176,9 +178,9 @@ impl Search {
 }
 
 impl<T: Scalar> Lu<T> {
-    /// Factorises the square matrix with these columns, in the given order of columns, within `limits`; a pivot of at
-    /// most `zero` units of rounding beside its column of A is none, and a diagonal entry is the pivot where it has the
-    /// part `preference` of the largest.
+    /// Factorises the square matrix with these columns, in the given column order, within `limits`. A pivot is zero if
+    /// it is at most `zero` rounding units of the largest entry in its column of A. The diagonal entry is the pivot if
+    /// it is at least the fraction `preference` of the largest.
     pub(super) fn new(
         a: Columns<'_>,
         values: &[T],
@@ -217,7 +219,7 @@ impl<T: Scalar> Lu<T> {
             }
             if flops as f64 > most_flops {
                 return Err(Reason::Refused(format!(
-                    "more than {most_flops:.1e} multiplications, which are allowed, behind {k} of {n} columns"
+                    "more than the allowed {most_flops:.1e} multiplications, after {k} of {n} columns"
                 )));
             }
             let range = a.starts[column as usize] as usize..a.starts[column as usize + 1] as usize;
@@ -258,7 +260,7 @@ impl<T: Scalar> Lu<T> {
             if diagonal && x[column as usize].abs() >= preferred {
                 pivot = column;
             } else if pivot == NONE {
-                // No candidate at all: the diagonal if it is free, else the first row that is.
+                // There is no candidate: take the diagonal if it is no pivot row yet, else the first row that is none.
                 pivot = column;
                 if step_of[column as usize] != NONE {
                     while step_of[spare] != NONE {
@@ -277,7 +279,7 @@ impl<T: Scalar> Lu<T> {
             lu.rows.push(pivot);
             lu.pivots.push(value);
             for &row in &search.order {
-                // Zeros that came out so are entries too: searches rely on the pattern.
+                // Entries that cancel to zero are stored too, because searches rely on the pattern.
                 if step_of[row as usize] == NONE {
                     lu.lower.push(row, x[row as usize] / value);
                 }
@@ -299,7 +301,7 @@ impl<T: Scalar> Lu<T> {
         Ok(lu)
     }
 
-    /// x becomes A^-1 x, of A^T where `transposed`; `work` is as long.
+    /// Replaces x by A^-1 x, or by A^-T x if `transposed`; `work` has the same length.
     pub(super) fn solve(&self, transposed: bool, x: &mut [T], work: &mut [T]) {
         let n = x.len();
         if transposed {
@@ -335,12 +337,12 @@ impl<T: Scalar> Lu<T> {
         }
     }
 
-    /// Bytes of both factors.
+    /// Memory of both factors, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.lower.bytes() + self.upper.bytes() + (self.pivots.len() * (size_of::<T>() + 8)) as u64
     }
 
-    /// Whether all entries are numbers.
+    /// Returns whether all entries are finite.
     pub(super) fn is_finite(&self) -> bool {
         let finite = |values: &[T]| values.iter().all(|value| value.is_finite());
         finite(&self.pivots) && finite(&self.lower.values) && finite(&self.upper.values)

@@ -1,27 +1,27 @@
-//! How much memory a factor may take.
+//! The memory that a factor may take.
 
 use std::fs::read_to_string;
 
-/// What is taken for free where the system does not tell.
+/// The free memory that is assumed if the system does not report it.
 const UNKNOWN: u64 = 8 << 30;
 
-/// The part of what is free that a factor may have; vectors, and what else runs here, need some too.
+/// The fraction of the free memory that a factor may take; vectors and other programs need some too.
 const PART: f64 = 0.875;
 
-/// Bytes that a factor may have: most of what is free on this machine, and of what is left to this process's group.
+/// Bytes that a factor may take: most of the memory that is free on this machine and in this process's control group.
 pub(crate) fn available() -> u64 {
     let machine = read_to_string("/proc/meminfo").ok().and_then(|text| of_machine(&text));
     let free = [machine, of_group()].into_iter().flatten().min();
     free.map_or(UNKNOWN, |free| (PART * free as f64) as u64)
 }
 
-/// Bytes that are available by the text of `/proc/meminfo`.
+/// The available bytes according to the text of `/proc/meminfo`.
 fn of_machine(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-/// What the limits of this process's control group and of those around it leave.
+/// The bytes that this process's control group and its ancestors allow.
 fn of_group() -> Option<u64> {
     let groups = read_to_string("/proc/self/cgroup").ok()?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
@@ -37,8 +37,8 @@ fn of_group() -> Option<u64> {
     }
 }
 
-/// The limit less what is in use; copies of files that were not touched for long are given back where others need the
-/// room.
+/// The limit less the memory in use. Inactive copies of files count as free, since the system drops them if memory is
+/// needed.
 fn in_group(limit: &str, used: &str, kinds: &str) -> Option<u64> {
     let limit = limit.trim().parse::<u64>().ok()?;
     let used = used.trim().parse::<u64>().ok()?;

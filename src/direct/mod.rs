@@ -1,40 +1,41 @@
-//! Factorisations, on the CPU and by a library on a device, for systems that iterations do not solve or that are small.
+//! Factorisations on the CPU, and by a library on a device, for systems that are small or that iterations do not solve.
 //!
 //! ```text
 //! A -> Hermitian?  Cholesky, LDL^H --------------------------> refinement -> flexible GMRES -> checked x, or the
-//!   -> symmetric?  pairs, scaling, order, L D L^T
-//!   -> else        matching, scaling, order, LU               with residuals   around the       next factorisation,
-//!   -> at last     L D L^H of a regular matrix near A,        in twice the     factor           or the reasons
-//!                  dense QR with column pivoting              precision
+//!   -> symmetric?  matching, scaling, ordering, L D L^T
+//!   -> else        matching, scaling, ordering, LU            with residuals   preconditioned   next factorisation,
+//!   -> at last     L D L^H of a regular matrix near A,        in twice the     by the           or the reasons
+//!                  dense QR with column pivoting              precision        factor
 //! ```
 //!
-//! Dense blocks are the work of the crate faer; what it says of success is not relied on. Each factor is tested for
-//! numbers that are finite, panics are caught, and "solved" is said only after b - A x was computed anew.
+//! The crate faer does the work on dense blocks, but its reports of success are not trusted: each factor is checked to
+//! be finite, panics are caught, and "solved" is reported only after b - A x was computed anew.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `solver` | [`Direct`], what a caller holds |
-//! | `analysis` | forecasts, and which kinds are tried |
-//! | `structures` | what is known of a matrix before it is factorised: matched rows, orders, structures |
-//! | `factor` | one factor of any kind |
-//! | `elimination` | an order of elimination for LU, and the factors that it leads to |
+//! | `solver` | [`Direct`], which a caller holds |
+//! | `analysis` | forecasts, and the kinds that are tried |
+//! | `structures` | matchings, orderings and structures of a matrix, computed once each |
+//! | `factor` | one factorisation of any kind |
+//! | `elimination` | a fill-reducing ordering for LU, and the factors in it |
 //! | `blocks` | LU of the diagonal blocks of a block triangular form |
 //! | `frontal` | LU and L D L^T with static pivoting, in dense fronts |
-//! | `symmetric` | order and structure of the latter |
+//! | `symmetric` | ordering and structure of L D L^T in fronts |
 //! | `lu` | sparse LU, column by column |
 //! | `regular` | factors of a regular matrix near one that is singular |
-//! | `foreign` | faer's factorisations, once for each type of entries |
-//! | `triangular` | substitution, where A is triangular in some order |
+//! | `foreign` | calls to faer, once for each type of entries |
+//! | `triangular` | substitution, if A can be permuted to triangular form |
 //! | `refine`, `fgmres` | from a factor to a solution |
-//! | `goal` | what a residual has to come down to |
-//! | `condition` | estimates of the condition number and of the error of x |
+//! | `goal` | the target for a residual |
+//! | `condition` | estimates of the condition number and of the forward error |
 //! | `null` | the proof that A is singular |
-//! | `inverse` | whether a factor is one of A where pivots were replaced |
-//! | `device` | [`OnDevice`]: factors where the matrix lies, by a library that the backend has found |
+//! | `inverse` | checks whether a factor with perturbed pivots still inverts A |
+//! | `device` | [`OnDevice`]: factors in device memory, by a library that the backend has loaded |
 //! | `vectors` | loops in wide registers |
-//! | `ways`, `ordering` | which of them are tried there, and in which order of elimination |
+//! | `ways`, `ordering` | the strategies that are tried on a device, and their fill-reducing ordering |
 
 mod analysis;
+mod banded;
 mod blocks;
 mod condition;
 mod device;
@@ -66,6 +67,7 @@ use crate::scalar::Scalar;
 
 pub use analysis::Analysis;
 pub(crate) use analysis::least_seconds;
+pub use banded::Banded;
 pub use device::{DirectBackend, OnDevice};
 pub use foreign::Factorable;
 pub(crate) use goal::{Weights, norm, weighted_norm};
@@ -75,7 +77,7 @@ pub(crate) use refine::{magnitudes, residual};
 pub use report::{DeviceReport, DeviceSeconds, DirectReport, Reason, Singularity, Unmatched};
 pub use solver::Direct;
 
-/// The matrix with its entries as doubles, to be factorised.
+/// The matrix with its entries converted to double precision, for a factorisation.
 pub(crate) fn in_doubles<T: Scalar>(a: Csr<T>) -> Csr<T::Double> {
     let values = a.parts().values.iter().map(|&value| value.to_double()).collect();
     a.with_values(values)

@@ -1,4 +1,4 @@
-//! The proof that a matrix is singular: a vector that it takes to zero, up to rounding, in every row.
+//! The proof that a matrix is singular: a vector whose product with it is zero, up to rounding, in every row.
 
 use super::factor::Factor;
 use super::goal::largest_of;
@@ -9,18 +9,18 @@ use crate::random::Random;
 use crate::scalar::{Real, Scalar};
 use num_traits::Float;
 
-/// Steps that take what is not in the null space out of a vector, and how many of them may bring it no nearer: around
-/// factors whose pivots were replaced it falls slowly.
+/// The maximum number of steps that remove components outside of the null space from a vector, and how many of them in
+/// a row may fail to improve it: around perturbed pivots the ratio falls slowly.
 const STEPS: usize = 40;
 const IDLE: usize = 4;
 
-/// Units of rounding up to which |A v|_i is zero beside (|A| |v|)_i. Rounding the entries of A and of v costs one unit;
-/// matrices that are assembled from sums have some more, where terms cancel. Componentwise Laplacians have 1 to 2, free
-/// elastic bodies up to 10, and regular matrices of condition 1e13 have 1000 and more.
+/// |A v|_i is zero if it is at most this many rounding units of (|A| |v|)_i. Rounding the entries of A and of v costs
+/// one unit; matrices that are assembled from sums with cancellation have some more. Componentwise Laplacians have 1 to
+/// 2, free elastic bodies up to 10, and regular matrices with a condition number of 1e13 have 1000 and more.
 pub(crate) const NULL_UNITS: f64 = 16.0;
 
-/// The largest |A v|_i beside (|A| |v|)_i, in units of rounding, with A v in twice the working precision. Infinite where
-/// v is zero or no number.
+/// The largest |A v|_i / (|A| |v|)_i in rounding units, with A v in twice the working precision. Infinite if v is zero
+/// or not finite.
 pub(crate) fn null_ratio<T: Scalar>(a: &Csr<T>, v: &[T]) -> f64 {
     let zero = vec![T::default(); a.rows()];
     let mut product = zero.clone();
@@ -40,14 +40,14 @@ pub(crate) fn null_ratio<T: Scalar>(a: &Csr<T>, v: &[T]) -> f64 {
     })
 }
 
-/// The ratio of the vector that is nearest to the null space of A, as far as inverse iteration with the factor finds it:
-/// at most [`NULL_UNITS`] proves that A is singular up to rounding of its entries.
+/// The ratio of the vector nearest to the null space of A that inverse iteration with the factor finds. A ratio of at
+/// most [`NULL_UNITS`] proves that A is singular up to rounding of its entries.
 pub(super) fn nearest_to_null<T: Factorable>(a: &Csr<T>, factor: &Factor<T>) -> f64 {
     let n = a.columns();
     let mut random = Random::new(0x6e75_6c6c);
     let mut v: Vec<T> = (0..n).map(|_| T::from_f64(random.between(0.5, 1.0))).collect();
     let mut best = f64::INFINITY;
-    // A pseudo-inverse makes nothing of the null space large: w - A^+ A w is what w has in it.
+    // A pseudo-inverse amplifies no null vector; instead, w - A^+ A w is the null space component of w.
     let inverts = !factor.is_least_squares();
     for _ in 0..if inverts { 2 } else { 0 } {
         factor.apply(false, &mut v);
@@ -55,7 +55,7 @@ pub(super) fn nearest_to_null<T: Factorable>(a: &Csr<T>, factor: &Factor<T>) -> 
             return best;
         }
     }
-    // As a sum of two numbers v has the digits that small entries need once it is rounded to one.
+    // Small entries of v need more digits than one number has, so v is kept as a sum of two and rounded at the end.
     let zero = vec![T::default(); n];
     let (mut second, mut d) = (zero.clone(), zero.clone());
     let mut idle = 0;
@@ -66,7 +66,8 @@ pub(super) fn nearest_to_null<T: Factorable>(a: &Csr<T>, factor: &Factor<T>) -> 
         if best <= NULL_UNITS || step == STEPS || idle == IDLE {
             break;
         }
-        // A v is what v has beside the null space; its part along v itself would take v away. The residual is -A v.
+        // A v comes only from the component of v outside of the null space, so solving with the residual -A v removes
+        // that component. Its part along v itself is left out, since it would cancel v.
         residual(a, &zero, &v, Some(&second), &mut d);
         factor.apply(false, &mut d);
         let dot = |x: &[T], y: &[T]| x.iter().zip(y).fold(T::default(), |sum, (x, &y)| sum + x.conj() * y);
@@ -88,7 +89,7 @@ pub(super) fn nearest_to_null<T: Factorable>(a: &Csr<T>, factor: &Factor<T>) -> 
     best
 }
 
-/// Brings the largest entry near one, by a power of two; whether there is such an entry.
+/// Scales by a power of two such that the largest entry is near one. Returns whether there is a nonzero, finite entry.
 fn to_unit<T: Factorable>(v: &mut [T]) -> bool {
     let size = largest(v);
     if !(size > 0.0 && size.is_finite()) || v.iter().any(|v| !v.is_finite()) {

@@ -1,4 +1,4 @@
-//! What a caller may ask of a factorisation.
+//! Options of a factorisation.
 
 use crate::graph::Permutation;
 use crate::prepare::Scaling;
@@ -8,33 +8,34 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Kind {
-    /// The first that suits of the others, then the next one.
+    /// The first suitable kind; if it fails, the next one.
     #[default]
     Auto,
-    /// L L^H: A is Hermitian and positive definite.
+    /// L L^H, for a Hermitian positive definite A.
     Cholesky,
-    /// L D L^H with small pivots replaced: A is Hermitian.
+    /// L D L^H that replaces small pivots, for a Hermitian A.
     Ldlt,
-    /// L U of the diagonal blocks of a block triangular form: A is square, and some unknowns do not depend on others.
+    /// L U of the diagonal blocks of a block triangular form, for a square A that has one.
     BlockLu,
-    /// L D L^T in dense fronts: A is real or complex and A^T = A, without conjugation. Pivots of one and two rows are
-    /// found within blocks on the diagonal that a symmetric matching filled, and small ones replaced.
+    /// L D L^T in dense fronts, for a real or complex A with A^T = A (no conjugation). Pivots of one and two rows are
+    /// chosen inside of diagonal blocks, to which a symmetric matching has moved large entries; small pivots are
+    /// replaced.
     FrontalLdlt,
-    /// P R A C Q = L U, column by column; for factors with few entries a row.
+    /// P R A C Q = L U, column by column, for factors with few entries per row.
     Lu,
-    /// The same in dense fronts whose structure is known before: pivots are found within blocks on the diagonal that
-    /// the matching filled, and small ones replaced; for factors with many entries a row.
+    /// The same in dense fronts, whose structure is computed before: pivots are chosen inside of diagonal blocks, to
+    /// which a matching has moved large entries, and small pivots are replaced. For factors with many entries per row.
     FrontalLu,
-    /// The same in dense blocks (supernodes) with any choice of pivots.
+    /// The same in dense blocks (supernodes), with unrestricted row pivoting.
     SupernodalLu,
-    /// L D L^H of A + s I with a small s, around which an iteration solves: A is Hermitian, and singular or almost.
+    /// L D L^H of A + s I with a small s, as a preconditioner, for a Hermitian A that is singular or nearly so.
     ShiftedLdlt,
-    /// L D L^H of the quasi-definite matrix of min ||b - A x||^2 + s^2 ||x||^2 with a small s, around which an
-    /// iteration solves: A is singular or almost. Where b is not in the range of A, x is a least-squares solution.
+    /// L D L^H of the quasi-definite matrix of min ||b - A x||^2 + s^2 ||x||^2 with a small s, as a preconditioner, for
+    /// an A that is singular or nearly so. If b is not in the range of A, x is a least-squares solution.
     Regularised,
-    /// A dense A P = Q R with column pivoting, for least squares and what is singular.
+    /// Dense A P = Q R with column pivoting, for least squares and singular matrices.
     DenseQr,
-    /// Substitution: A is triangular in some order of its rows and columns, without a zero on its diagonal.
+    /// Substitution, for an A that can be permuted to triangular form without a zero on its diagonal.
     Triangular,
 }
 
@@ -57,40 +58,40 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What was found out about A before: scaling, and the order of rows that brings large entries to the diagonal. LU uses
-/// it in place of its own.
+/// Preparation of A that the caller has computed already: scaling, and a row permutation that moves large entries to
+/// the diagonal. LU uses it instead of computing its own.
 #[derive(Debug, Clone)]
 pub struct Prepared {
     /// R and C of R A C.
     pub scaling: Scaling,
-    /// P of P R A C: row i of it is the old row `rows.new_to_old()[i]`.
+    /// P of P R A C: its row i is row `rows.new_to_old()[i]` of R A C.
     pub rows: Permutation,
 }
 
-/// How to factorise.
+/// Options of a factorisation.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct DirectOptions {
-    /// Which factorisation.
+    /// The kind of factorisation.
     pub kind: Kind,
-    /// Bytes that a factor may have.
+    /// The maximum memory of a factor, in bytes.
     pub memory_limit: u64,
-    /// Multiplications that a factorisation may take: as far as they are known before, and LU column by column counts
-    /// them.
+    /// The maximum number of multiplications of a factorisation. It is compared with the forecast if that is exact; LU
+    /// column by column counts while it runs.
     pub flop_limit: f64,
-    /// Multiplications that a dense factorisation may take.
+    /// The maximum number of multiplications of a dense factorisation.
     pub dense_flop_limit: f64,
-    /// Whether the report has a condition number: about ten solves, once for each factor.
+    /// Whether to estimate the condition number for the report, which takes about ten solves for each factor.
     pub condition: bool,
-    /// Scaling and order of rows for LU.
+    /// Scaling and row permutation for LU.
     pub prepared: Option<Prepared>,
-    /// Kinds that [`Kind::Auto`] leaves out.
+    /// Kinds that [`Kind::Auto`] skips.
     pub without: Vec<Kind>,
 }
 
 impl Default for DirectOptions {
-    /// Any kind, the memory that is free, no limit of time but 2e10 multiplications in a dense factorisation, with the
-    /// condition.
+    /// Any kind, all memory that is free, and a condition estimate. Multiplications are not limited, except to 2e10 for
+    /// a dense factorisation.
     fn default() -> Self {
         Self {
             kind: Kind::Auto,
@@ -105,35 +106,35 @@ impl Default for DirectOptions {
 }
 
 impl DirectOptions {
-    /// Which factorisation.
+    /// Sets the kind of factorisation.
     #[must_use]
     pub fn kind(mut self, kind: Kind) -> Self {
         self.kind = kind;
         self
     }
 
-    /// Bytes that a factor may have.
+    /// Sets the maximum memory of a factor, in bytes.
     #[must_use]
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = bytes;
         self
     }
 
-    /// Multiplications that a factorisation may take, as far as they are known before.
+    /// Sets the maximum number of multiplications of a factorisation, as far as a forecast is exact.
     #[must_use]
     pub fn flop_limit(mut self, flops: f64) -> Self {
         self.flop_limit = flops;
         self
     }
 
-    /// Whether the report has a condition number.
+    /// Sets whether the report has a condition number.
     #[must_use]
     pub fn condition(mut self, yes: bool) -> Self {
         self.condition = yes;
         self
     }
 
-    /// Scaling and order of rows for LU.
+    /// Sets scaling and row permutation for LU.
     #[must_use]
     pub fn prepared(mut self, prepared: Prepared) -> Self {
         self.prepared = Some(prepared);
@@ -141,23 +142,23 @@ impl DirectOptions {
     }
 }
 
-/// How to factorise in the memory of a backend.
+/// Options of a factorisation in the memory of a backend.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct DeviceOptions {
-    /// Whether the order of elimination is found here, on all threads of the host; else the library finds one.
+    /// Whether to compute a nested dissection ordering here, on all host threads; otherwise the library computes one.
     pub dissect: bool,
-    /// Whether the same input gives the same bits, where the library can and there is memory for it: up to ten times
-    /// that of factors whose last bits differ.
+    /// Whether the same input must give the same bits, if the library supports it and there is memory for it: up to ten
+    /// times that of factors that differ in their last bits.
     pub deterministic: bool,
-    /// Bytes that factorising may take, at most what is free.
+    /// The maximum memory of the factorisation in bytes, at most the free memory.
     pub memory_limit: u64,
-    /// Operations that factorising may take, where the library tells them before.
+    /// The maximum number of floating-point operations, if the library predicts them.
     pub flop_limit: f64,
 }
 
 impl Default for DeviceOptions {
-    /// An order of ours, the same bits, all memory, no limit of time.
+    /// A nested dissection ordering, reproducible bits, and no limits.
     fn default() -> Self {
         Self { dissect: true, deterministic: true, memory_limit: u64::MAX, flop_limit: f64::INFINITY }
     }

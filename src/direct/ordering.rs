@@ -1,10 +1,11 @@
-//! The order of elimination that a library on a device is given, and its cut into parts that do not need each other.
+//! The fill-reducing ordering that is passed to a library on a device, and its separator tree.
 //!
-//! A library that works on thousands of threads has to know which unknowns can be eliminated side by side. The
-//! elimination tree tells (Liu, "The role of elimination trees in sparse factorization", SIAM J. Matrix Anal. Appl. 11,
-//! 1990): unknown k needs those of its subtree, and nothing else. Unknowns are taken from its top until what is left
-//! falls into trees that two sides can share; these unknowns are the separator of the sides, and each side is cut in
-//! the same way. So the parts are those of the dissection that the order comes from, whatever found it.
+//! A library with thousands of threads has to know which unknowns can be eliminated in parallel. The elimination tree
+//! shows it (Liu, "The role of elimination trees in sparse factorization", SIAM J. Matrix Anal. Appl. 11, 1990):
+//! unknown k depends only on those in its subtree. Unknowns are removed from the top of the tree until it falls apart
+//! into trees that can be divided between two sides. The removed unknowns are the separator of these sides, and each
+//! side is cut in the same way. The result has the parts of the nested dissection from which the ordering came,
+//! whichever program computed it.
 
 use crate::backend::Elimination;
 use crate::graph::{Adjacency, Permutation};
@@ -13,18 +14,18 @@ use crate::prepare::{Renumbered, dissection_order, elimination_tree};
 use crate::scalar::Scalar;
 use std::collections::BinaryHeap;
 
-/// Levels of the tree of parts, and unknowns of a leaf at least, on average.
+/// The maximum depth of the separator tree, and the smallest average size of its leaves.
 const LEVELS: u32 = 10;
 const LEAF: usize = 200;
 
-/// A side may have so much of all that is left, and a separator so much of all, in percent.
+/// The most that one side may have of the unknowns below a separator, and a separator of all of them, in percent.
 const HEAVIEST: usize = 60;
 const WIDEST: usize = 50;
 
 /// No vertex, or no part.
 const NONE: u32 = u32::MAX;
 
-/// An order for A with its parts; none where the library's own is to be taken.
+/// An ordering of A with its separator tree; `None` if the library should compute its own.
 pub(super) fn order_of_elimination<T: Scalar>(a: &Csr<T>) -> Option<Elimination> {
     let graph = Adjacency::new(a).ok()?;
     let order = dissection_order(&graph).ok()?;
@@ -32,7 +33,7 @@ pub(super) fn order_of_elimination<T: Scalar>(a: &Csr<T>) -> Option<Elimination>
     Some(in_parts(&graph, &order, levels))
 }
 
-/// Cuts the vertices into 2^`levels` - 1 parts, and puts those of each part together, in the order that they had.
+/// Cuts the vertices into 2^`levels` - 1 parts and sorts them by part; within a part their order stays.
 fn in_parts(graph: &Adjacency<'_>, order: &Permutation, levels: u32) -> Elimination {
     let found =
         if levels > 1 { parts(&elimination_tree(&Renumbered::new(graph, order)), levels) } else { None };
@@ -57,7 +58,7 @@ fn in_parts(graph: &Adjacency<'_>, order: &Permutation, levels: u32) -> Eliminat
     Elimination { order: sorted, parts: sizes }
 }
 
-/// The part of each vertex; none where the first separator would take too much.
+/// The part of each vertex; `None` if the first separator would be too large.
 fn parts(parent: &[u32], levels: u32) -> Option<Vec<u32>> {
     let n = parent.len();
     let mut size = vec![1_u32; n];
@@ -81,10 +82,10 @@ fn parts(parent: &[u32], levels: u32) -> Option<Vec<u32>> {
         |vertex: u32| &children[starts[vertex as usize] as usize..starts[vertex as usize + 1] as usize];
     let roots: Vec<u32> = (0..n as u32).filter(|&vertex| parent[vertex as usize] == NONE).collect();
     let mut part = vec![NONE; n];
-    // Trees, the place of their part in a heap from 1 on, and its level.
+    // Each item has trees, the position of their part in a binary heap (from 1), and its level.
     let mut waiting = vec![(roots, 1_u32, 0_u32)];
     while let Some((trees, place, level)) = waiting.pop() {
-        // Leaves come first, then each level's separators, the last one last.
+        // Parts are numbered leaves first, then level by level; the top separator is last.
         let number = (1 << levels) - (2 << level) + place - (1 << level);
         if level + 1 == levels {
             trees.iter().for_each(|&tree| part[tree as usize] = number);
@@ -109,7 +110,7 @@ fn parts(parent: &[u32], levels: u32) -> Option<Vec<u32>> {
     Some(part)
 }
 
-/// Vertices from the tops of trees, and the trees that are left on either side of them.
+/// Removes vertices from the tops of trees, and divides the remaining trees between two sides.
 fn cut<'a>(
     trees: &[u32],
     size: &[u32],
@@ -134,7 +135,7 @@ fn cut<'a>(
         return None;
     }
     let (mut sides, mut weights) = ([Vec::new(), Vec::new()], [0_u64; 2]);
-    // The largest first, each to the lighter side.
+    // Assigns the largest tree first, each to the lighter side.
     for (weight, tree) in heap.into_sorted_vec().into_iter().rev() {
         let lighter = usize::from(weights[1] < weights[0]);
         sides[lighter].push(tree);
@@ -149,7 +150,7 @@ mod tests {
     use crate::generate::poisson2d;
     use crate::random::Random;
 
-    /// Parts of an order, and whether no entry couples two of which neither stands above the other.
+    /// Computes the parts of an ordering, and checks that no entry couples two parts unless one is above the other.
     fn checked(a: &Csr<f64>, order: Vec<u32>, levels: u32) -> Elimination {
         let graph = Adjacency::new(a).unwrap();
         let found = in_parts(&graph, &Permutation::from_new_to_old(order).unwrap(), levels);
@@ -158,7 +159,7 @@ mod tests {
             return found;
         }
         let (leaves, count) = (1_usize << (levels - 1), found.parts.len());
-        // Places in a heap: the root's is 1.
+        // Positions in a binary heap; the root has 1.
         let heap = |number: usize| {
             let mut first = 0;
             let mut width = leaves;
@@ -190,7 +191,7 @@ mod tests {
         let dissected = dissection_order(&Adjacency::new(&a).unwrap()).unwrap();
         let found = checked(&a, dissected.new_to_old().to_vec(), 4);
         assert_eq!(found.parts.len(), 15);
-        // Each of the sides has its share, and the separators are not most of it.
+        // Each side has a fair share of the unknowns, and the separators are a small part.
         let leaves: u32 = found.parts[..8].iter().sum();
         assert!(leaves > 700 && found.parts[14] < 120, "{:?}", found.parts);
         for seed in 0..5 {

@@ -1,4 +1,4 @@
-//! Iterative refinement: residuals in twice the working precision, x as a sum of two numbers.
+//! Iterative refinement with residuals in twice the working precision and x as a sum of two numbers.
 //!
 //! Demmel, Hida, Kahan, Li, Mukherjee and Riedy, "Error bounds from extra-precise iterative refinement", ACM Trans.
 //! Math. Softw. 32 (2006).
@@ -17,17 +17,17 @@ use crate::scalar::{Real, Scalar};
 use crate::work::is_asked;
 use num_traits::Float;
 
-/// Steps of refinement at most; each must halve the residual.
+/// The maximum number of refinement steps. Each step must at least halve the residual.
 const STEPS: usize = 30;
-/// Iterations of flexible GMRES from one accurate residual to the next, and such rounds.
+/// Iterations of flexible GMRES between two accurate residuals, and how often they are repeated at most.
 const ITERATIONS: usize = 60;
 const ROUNDS: usize = 6;
-/// ||A^H r|| of a least-squares solution, beside ||A|| ||r|| and in units of the tolerance.
+/// A least-squares solution has ||A^H r|| / (||A|| ||r||) of at most this times the tolerance.
 pub(super) const LEAST: f64 = 0.01;
-/// By how much r may seem to grow in rounding while A^H r falls.
+/// r may grow by this factor, due to rounding, while A^H r falls.
 const LEVEL: f64 = 1.0 + 1e-6;
 
-/// Numbers that are not worth another thread.
+/// With fewer numbers than this, another thread does not pay.
 pub(super) const FEW: usize = 1 << 13;
 
 /// The largest magnitude.
@@ -48,30 +48,30 @@ pub(crate) fn residual<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], second: Option<&
     }
 }
 
-/// What refinement came to. Sizes are those of [`Goal::size_of`].
+/// The result of a refinement. Sizes are those of [`Goal::size_of`].
 pub(super) struct Refined<T> {
     pub(super) x: Vec<T>,
-    /// The part of x that rounding to one number leaves out.
+    /// The part of x that is lost by rounding to one number.
     pub(super) second: Vec<T>,
-    /// The size of b - A x of x alone, and of both parts.
+    /// The size of b - A x for x alone, and for x + `second`.
     pub(super) residual: f64,
     pub(super) two_part: f64,
-    /// ||b - A x|| of x alone, and its largest entry.
+    /// ||b - A x|| for x alone, and its largest entry.
     pub(super) norm: f64,
     pub(super) largest: f64,
-    /// ||A^H r|| beside ||A|| ||r|| of both parts, where r no longer fell and the factor leads to least-squares
-    /// solutions; and the same of x alone.
+    /// ||A^H r|| / (||A|| ||r||) for x + `second`, if r stopped falling and the factor leads to least-squares
+    /// solutions; and the same for x alone.
     pub(super) normal: Option<f64>,
     pub(super) normal_of_x: Option<f64>,
-    /// Whether rounding is what keeps the residual of x as large as it is: another step did not halve it, and x is the
-    /// solution of a system whose entries differ by rounding, or the rounded solution.
+    /// Whether rounding limits the residual of x: one more step did not halve it, and x solves a system whose entries
+    /// differ by rounding, or is the rounded solution.
     pub(super) limited: bool,
     pub(super) steps: usize,
     pub(super) iterations: usize,
 }
 
 impl<T: Scalar> Refined<T> {
-    /// x = 0, for an A of so many columns.
+    /// x = 0, for an A with `columns` columns.
     pub(super) fn zero(columns: usize, b: &[T], goal: &Goal<'_>) -> Self {
         let zeros = vec![T::default(); columns];
         let size = goal.size_of(b);
@@ -91,11 +91,11 @@ impl<T: Scalar> Refined<T> {
     }
 }
 
-/// Units of rounding up to which a componentwise backward error is one of rounding: x alone costs one half of a unit,
-/// and its residual another.
+/// A componentwise backward error of at most this many rounding units is due to rounding: rounding x costs half a unit,
+/// and its residual another half.
 pub(super) const AT_ROUNDING: f64 = 4.0;
 
-/// The componentwise backward error of x, whose residual is r: the largest |r_i| / (|A| |x| + |b|)_i. Oettli and Prager,
+/// The componentwise backward error of an x with residual r: the largest |r_i| / (|A| |x| + |b|)_i. Oettli and Prager,
 /// Numer. Math. 6 (1964).
 pub(super) fn componentwise_error<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], r: &[T]) -> f64 {
     let errors = (0..a.rows()).into_par_iter().map(|row| {
@@ -115,10 +115,10 @@ pub(crate) fn magnitudes<T: Scalar>(a: &Csr<T>, row: usize, x: &[T]) -> f64 {
     sum
 }
 
-/// A componentwise backward error up to which x solves a system nearby, which refinement may bring nearer.
+/// If the componentwise backward error is at most this, x solves a nearby system, and refinement may improve it.
 const NEARBY: f64 = 1e-8;
 
-/// A bound of the rounding errors of a residual in twice the working precision, row by row.
+/// A row-wise bound of the rounding errors in a residual in twice the working precision.
 fn doubt<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> Vec<T> {
     let unit = <T::Real as Float>::epsilon().to_f64() * if T::COMPLEX { 4.0 } else { 1.0 };
     let bound = |row: usize| {
@@ -130,16 +130,16 @@ fn doubt<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> Vec<T> {
     bounds
 }
 
-/// Whether the componentwise backward error is one of rounding.
+/// Returns whether the componentwise backward error is due to rounding.
 pub(super) fn is_at_rounding<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], r: &[T]) -> bool {
     componentwise_error(a, b, x, r) <= AT_ROUNDING * <T::Real as Float>::epsilon().to_f64()
 }
 
-/// The cosine of the angle between r and a column from which on a step along that column would bring x nearer.
+/// If the cosine of the angle between r and a column is above this, a step along that column would improve x.
 const PARALLEL: f64 = 1e-4;
 
-/// ||A^H r|| / (||A|| ||r||), the norm of A estimated from below by that of its largest column. Small columns count for
-/// nothing in it, so that the largest cosine between a column and r takes its place where that is not small.
+/// ||A^H r|| / (||A|| ||r||), with ||A|| estimated from below by the norm of its largest column. Small columns hardly
+/// count in it, so the largest cosine between a column and r replaces it if that is not small.
 pub(super) fn normal_residual<T: Scalar>(a: &Csr<T>, r: &[T]) -> f64 {
     let (mut product, mut columns) = (vec![T::default(); a.columns()], vec![0.0_f64; a.columns()]);
     let length = norm(r);
@@ -147,7 +147,7 @@ pub(super) fn normal_residual<T: Scalar>(a: &Csr<T>, r: &[T]) -> f64 {
         let (indices, values) = a.row(row);
         for (&column, &value) in both(indices, values) {
             product[column as usize] += value.conj() * times(r, 1.0 / length);
-            // Squares would overflow where A is in units far from 1.
+            // Squares would overflow if the entries of A are far from 1.
             columns[column as usize] = columns[column as usize].hypot(value.abs().to_f64());
         }
     }
@@ -171,7 +171,7 @@ fn adjoint_product<T: Scalar>(a: &Csr<T>, r: &[T]) -> Vec<T> {
     product
 }
 
-/// (x, second) += d, exactly up to the rounding of `second`.
+/// (x, second) += d, exact up to the rounding of `second`.
 pub(super) fn add<T: Scalar>(x: &mut [T], second: &mut [T], d: &[T]) {
     x.par_iter_mut().zip(second).zip(d).with_min_len(FEW).for_each(|((x, second), &d)| {
         let (old, d) = (*x, d + *second);
@@ -182,9 +182,9 @@ pub(super) fn add<T: Scalar>(x: &mut [T], second: &mut [T], d: &[T]) {
     });
 }
 
-/// Solves A x = b with a factor, until the size of b - A x is at most that of the goal, where that can be reached. Ends
-/// at the limit of the precision, unless it is to be `patient`: of a singular matrix, iterations around the factor may
-/// find a shorter x.
+/// Solves A x = b with a factor until the size of b - A x is at most that of the goal, if that is possible. Without
+/// `patient`, it ends at the limit of the precision; with it, GMRES goes on, because for a singular matrix it may find
+/// a shorter x.
 pub(super) fn refine<T: Factorable>(
     a: &Csr<T>,
     factor: &Factor<T>,
@@ -209,7 +209,7 @@ pub(super) fn refine<T: Factorable>(
             }
             rounds += 1;
             let mut product = |x: &[T], y: &mut [T]| {
-                // Sizes agree and the host's product does not fail; were it to, y stays zero and ends the iteration.
+                // The sizes agree, so the product cannot fail; if it did, y would stay zero and end the iteration.
                 let _ = a.product(&Host, T::from_f64(1.0), x, T::default(), y);
             };
             let mut precondition = |z: &mut Vec<T>| factor.apply(false, z);
@@ -218,7 +218,8 @@ pub(super) fn refine<T: Factorable>(
             best.iterations += spent;
             d
         } else if best.normal.is_some() && factor.has_normal() {
-            // r stays as large as it is, and so would the errors of a solve with it; A^H r is small.
+            // r no longer falls, so a solve with r would have errors of that size; A^H r is small, and a solve with it
+            // has not.
             let mut d = adjoint_product(a, &r);
             factor.apply_normal(&mut d);
             best.steps += 1;
@@ -231,17 +232,17 @@ pub(super) fn refine<T: Factorable>(
         };
         let (mut x, mut second) = (best.x.clone(), best.second.clone());
         add(&mut x, &mut second, &d);
-        // A first step from zero leaves nothing beyond x.
+        // A first step that starts from zero leaves the second part zero.
         let beyond = second.iter().any(|&s| s != T::default()).then_some(&second[..]);
         residual(a, b, &x, beyond, &mut plain);
         let two_part = goal.size_of(&plain);
         let stands = two_part.is_nan() || two_part > before / 2.0;
-        // Where b is not in the range of A, A^H r falls on when r cannot.
+        // If b is not in the range of A, A^H r continues to fall after r has stopped.
         let normal = (least && stands).then(|| normal_residual(a, &plain));
         let nearer = normal.is_some_and(|normal| {
             normal < best.normal.unwrap_or(f64::INFINITY) / 2.0 && two_part <= before * LEVEL
         });
-        // The rounded solution may leave more than b itself; its backward error tells that it is one.
+        // The residual of the rounded solution may exceed b itself; the backward error shows that it is a solution.
         let is_solution =
             || best.steps == 1 && two_part.is_finite() && componentwise_error(a, b, &x, &plain) <= NEARBY;
         let taken = two_part > before && !patient && is_solution();
@@ -258,7 +259,7 @@ pub(super) fn refine<T: Factorable>(
             (best.residual, best.norm, best.largest) =
                 (goal.size_of(&plain), goal.norm_of(&plain), largest(&plain));
             if best.residual <= goal.norm {
-                // What is in doubt by rounding is no solution: where x is so large, b itself may be lost in sums.
+                // Adds the doubt of rounding to the residual: if x is very large, b itself may be lost in the sums.
                 best.residual += goal.size_of(&doubt(a, b, &x));
             }
             best.normal_of_x = normal.map(|_| normal_residual(a, &plain));
@@ -267,13 +268,13 @@ pub(super) fn refine<T: Factorable>(
                 break;
             }
         }
-        // One accurate step more has not halved what rounding x leaves: no step will.
+        // One more accurate step did not halve the residual of the rounded x, so none will.
         let floor = best.steps > 1 && best.residual > old / 2.0 && !patient;
         if floor && best.normal.is_none() && best.residual > goal.norm {
             if !gained {
                 residual(a, b, &best.x, None, &mut plain);
             }
-            // Both parts together meet the goal, or the backward error of x says the same.
+            // Limited if x + `second` meets the goal, or if the backward error of x is at the rounding level.
             best.limited = best.two_part <= goal.norm / 64.0 || is_at_rounding(a, b, &best.x, &plain);
             if best.limited {
                 break;
@@ -292,7 +293,7 @@ pub(super) fn refine<T: Factorable>(
     best
 }
 
-/// ||A||_1, the largest sum of magnitudes in a column, and the same of rows.
+/// ||A||_1, the largest column sum of magnitudes, and ||A||_inf, the largest row sum.
 pub(super) fn norms<T: Scalar>(a: &Csr<T>) -> (f64, f64) {
     let Ok(rows) = columns_of_transpose(a) else { return (f64::NAN, f64::NAN) };
     let (mut columns, mut most) = (vec![0.0; a.columns()], 0.0_f64);

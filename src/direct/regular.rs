@@ -1,8 +1,9 @@
-//! Factors of a regular matrix near one that is singular, or almost. They are no inverse, but with refinement and
-//! flexible GMRES around them they solve what A can solve.
+//! Factors of a regular matrix near one that is singular or nearly so. They do not invert A, but with refinement and
+//! flexible GMRES they solve every consistent system.
 //!
-//! Hermitian A: L D L^H of A + s I. A null vector of A has the eigenvalue s instead of a pivot that is rounding alone,
-//! and an eigenvalue l far above s is changed by s / l, by which each step of refinement then contracts.
+//! Hermitian A: L D L^H of A + s I. A null vector of A has the eigenvalue s instead of a pivot of rounding errors. An
+//! eigenvalue l far above s is changed by a relative s / l, which is the factor by which each refinement step contracts
+//! the error.
 //!
 //! Any other A: the x that minimises ||b - A x||^2 + s^2 ||x||^2, from
 //!
@@ -11,11 +12,11 @@
 //! | A^H  -s I | |x| = |0|
 //! ```
 //!
-//! which is quasi-definite: it has an L D L^H in every order (Vanderbei, "Symmetric quasidefinite matrices", SIAM J.
-//! Optim. 5, 1995), and without pivoting that is stable as long as s is well above the root of the rounding unit (Gill,
-//! Saunders and Shinnerl, SIAM J. Matrix Anal. Appl. 17, 1996). Refinement with it is Riley's iteration (Math. Tables
-//! Aids Comput. 9, 1955): it comes to a least-squares solution, whether b is in the range of A or not. A times this
-//! approximate inverse is Hermitian and has no negative eigenvalue, so that GMRES around it does not break down.
+//! This matrix is quasi-definite: it has an L D L^H in every ordering (Vanderbei, "Symmetric quasidefinite matrices",
+//! SIAM J. Optim. 5, 1995), and without pivoting that is stable as long as s is well above the root of the rounding
+//! unit (Gill, Saunders and Shinnerl, SIAM J. Matrix Anal. Appl. 17, 1996). Refinement with it is Riley's iteration
+//! (Math. Tables Aids Comput. 9, 1955), which converges to a least-squares solution whether b is in the range of A or
+//! not. A times this approximate inverse is Hermitian without negative eigenvalues, so that GMRES does not break down.
 
 use super::factor::{as_reason, columns_of_transpose, times, within};
 use super::foreign;
@@ -31,8 +32,8 @@ use faer::sparse::linalg::cholesky::SymbolicCholesky;
 use num_traits::Float;
 use std::sync::Arc;
 
-/// s beside the largest entry, which scaling has brought near 1: the cube root of the rounding unit, so that what
-/// elimination loses, eps / s^2, is about as small as s itself.
+/// s, relative to the largest entry, which scaling has brought near 1: the cube root of the rounding unit eps, so that
+/// the error of the elimination, eps / s^2, is about as small as s.
 fn shift<T: Factorable>() -> f64 {
     <T::Real as Float>::epsilon().to_f64().cbrt()
 }
@@ -51,12 +52,12 @@ fn of_columns<T: Factorable>(a: &Csr<T>) -> Result<Scaling, Reason> {
     Ok(Scaling::from_parts(vec![1.0; a.rows()], columns).map_err(as_reason)?.to_powers_of_two())
 }
 
-/// L D L^H of a regular matrix near A, or around it.
+/// L D L^H of a shifted A, or of the quasi-definite matrix that contains A.
 pub(super) struct Regular<T: Factorable> {
     structure: Arc<SymbolicCholesky<u32>>,
     values: Vec<T>,
     scaling: Scaling,
-    /// Rows of A that stand before its columns; none where A itself was shifted.
+    /// The rows of A, which come before its columns in the quasi-definite matrix; 0 if A itself was shifted.
     rows: usize,
 }
 
@@ -89,7 +90,7 @@ impl<T: Factorable> Rows<T> {
 }
 
 impl<T: Factorable> Regular<T> {
-    /// Of A + s I, A being Hermitian.
+    /// Factorises A + s I for a Hermitian A.
     pub(super) fn shifted(a: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
         let scaling = equilibrate_symmetric(a).map_err(as_reason)?;
         let a = scaling.apply(a).map_err(as_reason)?;
@@ -109,8 +110,8 @@ impl<T: Factorable> Regular<T> {
         Self::factorised(&rows.into_csr(n)?, scaling, 0, options)
     }
 
-    /// Of the quasi-definite matrix around A. Rows are scaled only where they may be: that is what solutions of badly
-    /// scaled systems need, but a least-squares solution of scaled rows is another one.
+    /// Factorises the quasi-definite matrix. Scaling the rows is needed for badly scaled systems, but it changes
+    /// least-squares solutions; so `rows_too` says whether it is allowed.
     pub(super) fn around(a: &Csr<T>, rows_too: bool, options: &DirectOptions) -> Result<Self, Reason> {
         let scaling = if rows_too { equilibrate(a).map_err(as_reason)? } else { of_columns(a)? };
         let a = scaling.apply(a).map_err(as_reason)?;
@@ -123,7 +124,7 @@ impl<T: Factorable> Regular<T> {
         Ok((structure.len_val() as f64, foreign::symmetric_flops(&structure)))
     }
 
-    /// The matrix with s in the corners and A beside them.
+    /// The quasi-definite matrix, with s and -s on the diagonal, and A and A^H off the diagonal.
     fn quasi_definite(a: &Csr<T>) -> Result<Csr<T>, Reason> {
         let (m, n, s) = (a.rows(), a.columns(), T::from_f64(shift::<T>()));
         let mut rows = Rows::with_capacity(m + n, 2 * a.nonzeros() + m + n);
@@ -168,7 +169,7 @@ impl<T: Factorable> Regular<T> {
         let bytes = (structure.len_val() * size_of::<T>()) as u64;
         within(bytes, foreign::symmetric_flops(&structure), options)?;
         let mut values = Vec::new();
-        // A pivot that vanishes all the same is replaced by s.
+        // A pivot that vanishes nevertheless is replaced by s.
         let unit = <T::Real as Float>::epsilon().to_f64();
         T::symmetric_factor(
             &structure,
@@ -179,7 +180,7 @@ impl<T: Factorable> Regular<T> {
         Ok(Self { structure, values, scaling, rows })
     }
 
-    /// x becomes what the factor takes for A^-1 x.
+    /// Replaces x by the factor's approximation of A^-1 x.
     pub(super) fn apply(&self, x: &mut Vec<T>) {
         let scaled = |x: &mut [T], factors: &[f64]| {
             x.iter_mut().zip(factors).for_each(|(x, &factor)| *x = times(*x, factor));
@@ -193,13 +194,13 @@ impl<T: Factorable> Regular<T> {
         scaled(x, self.scaling.columns());
     }
 
-    /// Whether it is the matrix around A, and its rows are those of A.
+    /// Returns whether this is the quasi-definite matrix with unscaled rows.
     pub(super) fn has_normal(&self) -> bool {
         self.rows > 0 && self.scaling.rows().iter().all(|&factor| factor == 1.0)
     }
 
-    /// From g = A^H r the solution of (A^H A + s^2) x = g, columns scaled: the second row of the system above is given
-    /// -g / s in place of zero, and the first nothing.
+    /// Replaces g = A^H r by the solution of (A^H A + s^2) x = g, up to column scaling: the right-hand side of the
+    /// system above is then (0, -g / s).
     pub(super) fn apply_normal(&self, x: &mut Vec<T>) {
         let scaled = |x: &mut [T], factor: f64| {
             x.iter_mut().zip(self.scaling.columns()).for_each(|(x, &column)| *x = times(*x, factor * column));

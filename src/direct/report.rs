@@ -1,4 +1,4 @@
-//! What a direct solve tells.
+//! The report of a direct solve.
 
 use super::Kind;
 use crate::backend::FactorEstimate;
@@ -6,12 +6,12 @@ use crate::prepare::OrderKind;
 use crate::report;
 use std::fmt;
 
-/// Rows and columns that a largest matching leaves alone, from 0; not more than a hundred of each.
+/// Rows and columns that a maximum matching leaves unmatched, numbered from 0; at most a hundred of each.
 #[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Unmatched {
-    /// Rows.
+    /// Unmatched rows.
     pub rows: Vec<u32>,
-    /// Columns.
+    /// Unmatched columns.
     pub columns: Vec<u32>,
 }
 
@@ -20,74 +20,74 @@ pub struct Unmatched {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Singularity {
-    /// Exactly: only so many rows can be matched with columns, so that no values make a matrix of this pattern regular.
+    /// Exactly singular for any values: at most `rank` rows can be matched with columns.
     Structural {
-        /// Rows that can be matched.
+        /// The number of rows that can be matched with columns.
         rank: usize,
     },
-    /// Up to rounding: a vector v was found with |A v|_i <= ratio eps (|A| |v|)_i in every row i, computed in twice the
-    /// working precision. A matrix whose entries differ from those of A by rounding alone is exactly singular.
+    /// Singular up to rounding: a vector v has |A v|_i <= ratio eps (|A| |v|)_i in every row i, computed in twice the
+    /// working precision. Some matrix whose entries differ from those of A only by rounding is exactly singular.
     NullVector {
         /// The largest |A v|_i / (eps (|A| |v|)_i).
         ratio: f64,
     },
 }
 
-/// Why a factorisation or a solve came to nothing.
+/// The reason why a factorisation or a solve failed.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// No choice of values makes a matrix with this pattern regular.
+    /// A matrix with this pattern is singular for all values.
     StructurallySingular {
-        /// As many rows can be matched with columns.
+        /// The number of rows that can be matched with columns.
         rank: usize,
-        /// Rows and columns that found no partner, from 0.
+        /// Rows and columns without a partner, numbered from 0.
         unmatched: Unmatched,
     },
-    /// Pivots vanished, and b is not in the range of A as far as this precision can tell.
+    /// Pivots vanished, and b is not in the range of A as far as this precision can show.
     NumericallySingular,
-    /// Infinities or NaN in A, b or a factor.
+    /// A, b or a factor contains an infinity or NaN.
     NotFinite,
     /// The factor needs more memory than is allowed.
     TooLarge {
         /// Bytes that are needed, at least.
         bytes: u64,
-        /// Bytes that are allowed; 0 where the system refused them.
+        /// Bytes that are allowed; 0 if the system refused to allocate the memory.
         limit: u64,
     },
     /// The factorisation takes more multiplications than are allowed.
     TooLong {
-        /// Multiplications that are needed, about.
+        /// Multiplications that are needed, approximately.
         flops: f64,
         /// Multiplications that are allowed.
         limit: f64,
     },
-    /// The search for a fill-reducing order takes as long as the factorisation may.
+    /// The search for a fill-reducing ordering takes as long as the factorisation may.
     OrderTooLong {
-        /// Entries of the elimination graph after which it was ended.
+        /// Entries of the elimination graph when the search was ended.
         entries: f64,
     },
-    /// The factorisation is expected to take longer than there is time.
+    /// The factorisation is expected to take longer than the time that is left.
     TooLate {
         /// Seconds that it is expected to take.
         seconds: f64,
         /// Seconds that are left.
         left: f64,
     },
-    /// The caller wished to stop.
+    /// The caller has requested a stop.
     Stopped,
-    /// The method does not apply, or stopped, in its own words.
+    /// The method does not apply or has failed; the text says why.
     Refused(String),
-    /// No x solves the system, and none makes b - A x smaller than this one.
+    /// No x solves the system, and this x has the smallest possible residual.
     Inconsistent,
-    /// Neither refinement nor iterations around the factor reach the tolerance.
+    /// Neither refinement nor GMRES with the factor reaches the tolerance.
     Stagnated,
-    /// Rounding x to working precision leaves a larger residual than the tolerance allows.
+    /// Rounding x to working precision leaves a residual above the tolerance.
     PrecisionLimit,
 }
 
 impl Reason {
-    /// Whether a kind of factorisation that failed for this reason would fail for it with more memory and time, too.
+    /// Returns whether a factorisation of this kind would fail even with more memory and time.
     pub(crate) fn is_final(&self, kind: Kind) -> bool {
         match self {
             Reason::TooLarge { .. }
@@ -95,7 +95,7 @@ impl Reason {
             | Reason::OrderTooLong { .. }
             | Reason::TooLate { .. }
             | Reason::Stopped => false,
-            // LU column by column tells in words where it took more than it was allowed.
+            // LU column by column reports by text that it has exceeded a limit.
             Reason::Refused(_) => kind != Kind::Lu,
             _ => true,
         }
@@ -109,7 +109,7 @@ impl fmt::Display for Reason {
                 write!(f, "structurally singular: only {rank} rows can be matched with columns")
             }
             Reason::NumericallySingular => {
-                f.write_str("singular to working precision, and b is not in its range")
+                f.write_str("singular to working precision, and b is not in the range of the matrix")
             }
             Reason::NotFinite => f.write_str("infinities or NaN in the matrix, b or the factor"),
             Reason::TooLarge { bytes, limit } => {
@@ -120,10 +120,10 @@ impl fmt::Display for Reason {
                 }
             }
             Reason::TooLong { flops, limit } => {
-                write!(f, "{flops:.1e} multiplications, {limit:.1e} are allowed")
+                write!(f, "{flops:.1e} multiplications are needed, {limit:.1e} are allowed")
             }
             Reason::OrderTooLong { entries } => {
-                write!(f, "no fill-reducing order was found in {entries:.0e} steps, as many as it may take")
+                write!(f, "no fill-reducing ordering was found within its budget of {entries:.0e} steps")
             }
             Reason::TooLate { seconds, left } => {
                 write!(
@@ -135,7 +135,9 @@ impl fmt::Display for Reason {
             }
             Reason::Stopped => f.write_str("stopped by the caller"),
             Reason::Refused(why) => f.write_str(why),
-            Reason::Inconsistent => f.write_str("b is not in its range, and x a least-squares solution"),
+            Reason::Inconsistent => {
+                f.write_str("b is not in the range of the matrix, and x is a least-squares solution")
+            }
             Reason::Stagnated => f.write_str("the residual no longer falls"),
             Reason::PrecisionLimit => {
                 f.write_str("rounding x leaves a larger residual than the tolerance allows")
@@ -144,59 +146,58 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What became of a solve.
+/// The result of a solve.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct DirectReport {
-    /// Whether ||b - A x||, computed anew from the x that the caller has, meets the tolerance, and the norm of its rows
-    /// likewise, each in units of the norm of that row of A.
+    /// Whether the returned x meets the tolerance in two norms of b - A x, computed anew: the 2-norm, and the 2-norm
+    /// with each row divided by the norm of that row of A.
     pub solved: bool,
-    /// Whether x is as near as working precision allows where it does not meet the tolerance: A is regular, and another
-    /// step of refinement with an accurate residual changes nothing.
+    /// Whether x is as accurate as working precision allows, although it misses the tolerance: A is regular, and
+    /// another refinement step with an accurate residual changes nothing.
     pub precision_limited: bool,
-    /// The proof that A is singular, where it was asked for and found.
+    /// The proof that A is singular, if it was requested and found.
     pub singularity: Option<Singularity>,
-    /// The factorisation that x comes from.
+    /// The kind of factorisation that gave x.
     pub kind: Kind,
     /// ||b - A x|| in the 2-norm, computed anew with products and sums in twice the working precision.
     pub residual_norm: f64,
-    /// The same over ||b||.
+    /// ||b - A x|| / ||b||.
     pub relative_residual: f64,
-    /// The same over ||b|| with x as a sum of two numbers of working precision, whose second parts
-    /// [`Direct::second`](super::Direct::second) gives. Less than [`DirectReport::relative_residual`] where rounding x
-    /// once is what keeps it from being smaller.
+    /// The same with x as a sum of two numbers in working precision; [`Direct::second`](super::Direct::second) gives
+    /// the second parts. It is less than [`DirectReport::relative_residual`] if the rounding of x limits that one.
     pub two_part_residual: f64,
-    /// ||b - A x|| / (||A|| ||x|| + ||b||) in the maximum norm: Rigal and Gaches, J. ACM 14 (1967). By how much A and b
-    /// must change for x to be exact.
+    /// ||b - A x|| / (||A|| ||x|| + ||b||) in the maximum norm: the relative change of A and b for which x would be
+    /// exact. Rigal and Gaches, J. ACM 14 (1967).
     pub backward_error: f64,
     /// Steps of iterative refinement.
     pub refinements: usize,
-    /// Iterations of flexible GMRES around the factor.
+    /// Iterations of flexible GMRES with the factor as a preconditioner.
     pub iterations: usize,
-    /// Estimate of the condition number ||A||_1 ||A^-1||_1 (a lower bound, mostly within a factor of 3); of a matrix
-    /// nearby where pivots were made up.
+    /// An estimate of the condition number ||A||_1 ||A^-1||_1: a lower bound, usually within a factor of 3. If pivots
+    /// were perturbed, it is that of a nearby matrix.
     pub condition: Option<f64>,
-    /// Decimal digits of x (in norm) that can be trusted where the entries of A and b are right up to rounding: from
-    /// condition and backward error, or from a componentwise bound of the error where that promises more.
+    /// Decimal digits of x (in norm) that are correct if the entries of A and b are correct up to rounding: from the
+    /// condition number and the backward error, or from a componentwise error bound if that is better.
     pub digits: Option<f64>,
-    /// How the order of elimination was found, where it is this crate's.
+    /// The method that found the fill-reducing ordering, if this crate computed it.
     pub order: Option<OrderKind>,
-    /// Numerical rank, where it was found.
+    /// The numerical rank, if it was determined.
     pub rank: Option<usize>,
-    /// Pivots that were made up in place of zeros. LDL^H does not count its own.
+    /// The number of perturbed pivots. LDL^H does not count its own.
     pub perturbed: usize,
-    /// ||A^H (b - A x)|| / (||A|| ||b - A x||), where x is a least-squares solution by that measure and b not in the
+    /// ||A^H (b - A x)|| / (||A|| ||b - A x||), if it shows that x is a least-squares solution and b is not in the
     /// range of A.
     pub normal_residual: Option<f64>,
-    /// Whether x is the solution of least norm, where there are several.
+    /// Whether x is the solution of least norm, if there are several.
     pub minimum_norm: bool,
-    /// Seconds of analysis and factorisation, of all kinds that were tried so far.
+    /// Seconds of analysis and factorisation, for all kinds that were tried so far.
     pub factor_seconds: f64,
     /// Seconds of this solve without factorisations.
     pub solve_seconds: f64,
-    /// Bytes of the factor.
+    /// Memory of the factor, in bytes.
     pub factor_bytes: u64,
-    /// Why x does not meet the tolerance; for each kind that failed before, why.
+    /// The kinds that failed, each with its reason; also why x does not meet the tolerance.
     pub reasons: Vec<(Kind, Reason)>,
 }
 
@@ -211,47 +212,47 @@ impl fmt::Display for DirectReport {
     }
 }
 
-/// Seconds of a factorisation in the memory of a backend.
+/// The times of a factorisation in the memory of a backend, in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[non_exhaustive]
 pub struct DeviceSeconds {
-    /// Matching and order of elimination, on the host.
+    /// Matching and fill-reducing ordering, on the host.
     pub order: f64,
-    /// The library's analysis; its own order where it finds one.
+    /// The library's analysis, including its own ordering if it computes one.
     pub analysis: f64,
-    /// The factors, of all kinds that were tried.
+    /// The numeric factorisations of all kinds that were tried.
     pub factor: f64,
-    /// The last solve without factorisations.
+    /// The last solve, without factorisations.
     pub solve: f64,
 }
 
-/// What became of a solve with factors in the memory of a backend.
+/// The result of a solve with factors in the memory of a backend.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct DeviceReport {
     /// Whether ||b - A x||, computed anew, meets the tolerance.
     pub solved: bool,
-    /// The factorisation that x comes from.
+    /// The kind of factorisation that gave x.
     pub kind: Kind,
     /// ||b - A x|| in the 2-norm, computed anew with products and sums in twice the working precision.
     pub residual_norm: f64,
-    /// The same over ||b||.
+    /// ||b - A x|| / ||b||.
     pub relative_residual: f64,
     /// Steps of iterative refinement.
     pub refinements: usize,
-    /// Iterations of flexible GMRES around the factors.
+    /// Iterations of flexible GMRES with the factors as a preconditioner.
     pub iterations: usize,
-    /// What the factors take.
+    /// The size and cost of the factors.
     pub estimate: FactorEstimate,
-    /// Seconds since the matrix, or its values, came.
+    /// Times since the matrix or its current values were set.
     pub seconds: DeviceSeconds,
-    /// Name and release of the library.
+    /// Name and version of the library.
     pub library: String,
-    /// Whether the order of elimination is ours.
+    /// Whether the nested dissection ordering of this crate was used.
     pub dissected: bool,
-    /// Whether the same input gives the same bits, as far as the library can.
+    /// Whether the same input gives the same bits, as far as the library guarantees it.
     pub same_bits: bool,
-    /// For each kind that failed, why.
+    /// The kinds that failed, each with its reason.
     pub reasons: Vec<(Kind, Reason)>,
 }
 

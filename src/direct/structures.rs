@@ -1,5 +1,5 @@
-//! What is known of a matrix before it is factorised: matched rows, orders of elimination and structures of factors,
-//! each found when it is first needed.
+//! The results of symbolic analysis that are computed when they are first needed and then kept: matchings, orderings
+//! and structures of factors.
 
 use super::blocks::BlockPlan;
 use super::elimination::{Elimination, large_order, minimum_degree};
@@ -11,7 +11,7 @@ use super::report::{Reason, Unmatched};
 use super::symmetric::{KnownOrder, SymmetricPlan};
 use crate::backend::Offsets;
 use crate::direct::Factorable;
-use crate::graph::Permutation;
+use crate::graph::{Adjacency, Permutation};
 use crate::lock::lock;
 use crate::matrix::Csr;
 use crate::parallel::both;
@@ -21,59 +21,70 @@ use crate::work::look_at;
 use faer::sparse::linalg::cholesky::SymbolicCholesky;
 use std::sync::{Arc, Mutex};
 
-/// Diagonal entries that are pivots as they are: beside the largest entry of their row and column, and of all.
+/// Diagonal entries can be pivots without a matching if they are at least `STRONG` times the largest entry of their row
+/// and column, and `ALIKE` times the largest of the matrix.
 const STRONG: f64 = 0.5;
 const ALIKE: f64 = 1e-3;
 
-/// Above so many multiplications a row a large matrix that may be positive definite, and whose graph has small
-/// separators, is factorised in dense fronts, by all threads, and not by the library, which takes one. A mesh of 3 10^5
-/// points in the plane (3000 a row) takes as long in both on one thread.
+/// Multiplications per row above which a large matrix that may be positive definite and has small separators is
+/// factorised in dense fronts, by all threads, instead of by the library on one thread. For a mesh of 3 10^5 points in
+/// the plane (3000 per row) both take the same time on one thread.
 const LARGE_FRONTS_FROM: f64 = 1e3;
 
-/// Rows and columns without a partner that are named, at most.
+/// Multiplications per row above which a Hermitian matrix is factorised in dense fronts, by all threads, instead of by
+/// the library on one thread. For Cholesky factors both take the same time on one thread at three times this number. With
+/// two threads, fronts take 1.1 times as long for a mesh in two dimensions (3000 multiplications per row) and 0.76 times
+/// as long for a mesh in three (2 10^5 per row); measured on the Xeon of an H200 machine, 2026-11-28. Large matrices with
+/// small separators have their own rule: [`Structures::suits_fronts`].
+pub(super) const FRONTS_FROM: f64 = 1e4;
+
+/// The maximum number of unmatched rows and columns that are reported.
 const NAMED: usize = 100;
 
-/// What holds for every set of values on a pattern, as far as it was needed.
+/// The analysis of a pattern, as far as it was needed so far.
 #[derive(Default)]
 pub(super) struct Structures {
     pub(super) symmetric: Option<(Arc<SymbolicCholesky<u32>>, OrderKind)>,
-    /// The order of a large matrix whose graph has small separators, and what a factor in it takes; of others none.
+    /// The ordering of a large matrix with small separators, and the size of its factor; the inner `None` stands for
+    /// other matrices.
     large: Option<Option<Arc<LargeOrder>>>,
-    /// What brings large entries to the diagonal, for LU of any kind.
+    /// The matching that moves large entries to the diagonal, for all kinds of LU.
     pub(super) matched: Option<Arc<MatchedRows>>,
-    /// Diagonal blocks; of what cannot be split none.
+    /// The diagonal blocks; the inner `None` means that the matrix has one block.
     blocks: Option<Option<Arc<BlockPlan>>>,
     lu: Option<Arc<LuPlan>>,
     pub(super) fronts: Option<Arc<SymmetricPlan>>,
-    /// Why no order of elimination serves, so that none is sought for one kind after the other.
+    /// The structure of fronts with pivots in the order of rows, without a matching; none if a library factorises.
+    unmatched_fronts: Option<Option<(Arc<Tree>, OrderKind)>>,
+    /// Why no ordering is cheap enough; this saves other kinds the same search.
     refused: Option<Reason>,
 }
 
-/// An order of elimination, and what a factor in it takes.
+/// A fill-reducing ordering, and the size of its factor.
 struct LargeOrder {
     order: Permutation,
     size: OrderSize,
-    /// The elimination tree and counts of columns, until they are needed.
+    /// The elimination tree and column counts; whoever needs them takes them away.
     counted: Mutex<Option<Counted>>,
 }
 
-/// Scaling, and the order of rows that brings large entries to the diagonal.
+/// Scaling, and the row permutation that moves large entries to the diagonal.
 pub(super) struct MatchedRows {
     pub(super) prepared: Prepared,
-    /// Rows that could be matched with columns.
+    /// The number of rows that could be matched with columns.
     pub(super) matched: usize,
-    /// Those that could not.
+    /// The rows and columns that could not.
     pub(super) unmatched: Unmatched,
 }
 
-/// M = P R A C is factorised in this order of columns.
+/// The ordering of the columns in which M = P R A C is factorised.
 pub(super) struct LuPlan {
     pub(super) rows: Arc<MatchedRows>,
     pub(super) elimination: Elimination,
 }
 
 impl Structures {
-    /// The structure of a factor of a symmetric matrix, and how its order of elimination was found.
+    /// The structure of a Cholesky or LDL^H factor, and the method that found its ordering.
     pub(super) fn symmetric<T: Factorable>(
         &mut self,
         a: &Csr<T>,
@@ -84,7 +95,7 @@ impl Structures {
         }
         let (structure, kind) = match self.large(a, options)? {
             Some(large) => {
-                // The library counts for itself.
+                // The library computes its own column counts.
                 lock(&large.counted).take();
                 structure_in_order(a, &large.order)?
             }
@@ -108,8 +119,8 @@ impl Structures {
         Ok(self.large.insert(large).clone())
     }
 
-    /// Whether a large matrix that may be positive definite is to be factorised in dense fronts; nothing is known of a
-    /// small one, and of one whose graph has no small separators.
+    /// Returns whether a large matrix that may be positive definite should be factorised in dense fronts; `None` if it
+    /// is small or has no small separators.
     pub(super) fn suits_fronts<T: Factorable>(
         &mut self,
         a: &Csr<T>,
@@ -119,7 +130,7 @@ impl Structures {
         large.map(|large| large.size.multiplications > LARGE_FRONTS_FROM * a.rows() as f64)
     }
 
-    /// What depends on values: another set of them may need other pivots.
+    /// Drops what depends on values: new values may need other pivots.
     pub(super) fn forget_pivots(&mut self) {
         (self.matched, self.blocks, self.lu, self.fronts) = (None, None, None, None);
         self.refused = None;
@@ -141,7 +152,7 @@ impl Structures {
         Ok(self.matched.insert(Arc::new(MatchedRows { prepared, matched, unmatched })).clone())
     }
 
-    /// The diagonal blocks of a block triangular form, where there are several of some size.
+    /// The diagonal blocks of a block triangular form; `None` if it has only one large block.
     pub(super) fn blocks<T: Factorable>(
         &mut self,
         a: &Csr<T>,
@@ -155,7 +166,7 @@ impl Structures {
             let columns = matched_columns(a, &rows.prepared)?;
             let plan = BlockPlan::new(&columns, options)?.map(Arc::new);
             if plan.is_none() && all.lu.is_none() {
-                // LU of the whole comes next, and starts from the same columns.
+                // Otherwise LU of the whole matrix comes next, which needs the same columns.
                 all.lu = Some(Arc::new(LuPlan { rows, elimination: Elimination::new(&columns, options)? }));
             }
             Ok(plan)
@@ -163,7 +174,7 @@ impl Structures {
         Ok(self.blocks.insert(plan).clone())
     }
 
-    /// Order and scaling for LU.
+    /// Ordering and scaling for LU.
     pub(super) fn lu<T: Factorable>(
         &mut self,
         a: &Csr<T>,
@@ -180,7 +191,7 @@ impl Structures {
         Ok(self.lu.insert(plan).clone())
     }
 
-    /// Order, scaling and structure of L D L^T in fronts.
+    /// Ordering, scaling and structure of L D L^T in fronts.
     pub(super) fn fronts<T: Factorable>(
         &mut self,
         a: &Csr<T>,
@@ -189,7 +200,7 @@ impl Structures {
         if let Some(plan) = &self.fronts {
             return Ok(plan.clone());
         }
-        // The order of a factor L L^T serves these too.
+        // The ordering of a Cholesky factor can be used here too.
         let known = match (&self.large, &self.symmetric) {
             (Some(Some(large)), _) => Some(KnownOrder {
                 order: large.order.new_to_old().to_vec(),
@@ -205,7 +216,43 @@ impl Structures {
         Ok(self.fronts.insert(plan).clone())
     }
 
-    /// A search for an order of elimination, unless one has shown that there is too much to do in any.
+    /// The structure of L D L^T of a real symmetric matrix in fronts, without a matching, and the kind of its ordering.
+    /// There is none if the factorisation is small, and then the library's L D L^H on one thread is used.
+    pub(super) fn unmatched_fronts<T: Factorable>(
+        &mut self,
+        a: &Csr<T>,
+        options: &DirectOptions,
+    ) -> Result<Option<(Arc<Tree>, OrderKind)>, Reason> {
+        if T::COMPLEX {
+            return Ok(None);
+        }
+        if let Some(fronts) = &self.unmatched_fronts {
+            return Ok(fronts.clone());
+        }
+        let fronts = match self.large(a, options)? {
+            Some(large) => {
+                let counted = lock(&large.counted).take();
+                let tree = match counted {
+                    Some(counted) => Tree::of_counted(&counted, large.order.new_to_old(), true),
+                    None => Tree::symmetric(&Adjacency::new(a).map_err(as_reason)?, &large.order)?,
+                };
+                Some((Arc::new(tree), OrderKind::NestedDissection))
+            }
+            None => {
+                let (structure, kind) = self.symmetric(a, options)?;
+                let is_heavy = foreign::symmetric_flops(&structure) > FRONTS_FROM * a.rows() as f64;
+                let order = foreign::order_of(&structure).filter(|_| is_heavy);
+                let tree = order.map(|order| {
+                    let order = Permutation::from_new_to_old(order).map_err(as_reason)?;
+                    Tree::symmetric(&Adjacency::new(a).map_err(as_reason)?, &order)
+                });
+                tree.transpose()?.map(|tree| (Arc::new(tree), kind))
+            }
+        };
+        Ok(self.unmatched_fronts.insert(fronts).clone())
+    }
+
+    /// Runs a search for an ordering, unless an earlier one has shown that every ordering is too expensive.
     fn sought<R>(&mut self, search: impl FnOnce(&mut Self) -> Result<R, Reason>) -> Result<R, Reason> {
         if let Some(reason) = &self.refused {
             return Err(reason.clone());
@@ -218,7 +265,7 @@ impl Structures {
     }
 }
 
-/// The structure of a factor of a symmetric matrix in the better order of elimination, and how that was found.
+/// The structure of a Cholesky or LDL^H factor in the better of two orderings, and the method that found it.
 pub(super) fn symmetric_structure<T: Factorable>(
     a: &Csr<T>,
     options: &DirectOptions,
@@ -237,7 +284,7 @@ fn structure_in_order<T: Factorable>(
     Ok((structure, OrderKind::NestedDissection))
 }
 
-/// The same where minimum degree comes first.
+/// The structure and ordering if a minimum degree ordering is computed first.
 fn structure_by_degree<T: Factorable>(
     a: &Csr<T>,
     options: &DirectOptions,
@@ -254,7 +301,8 @@ fn structure_by_degree<T: Factorable>(
     }
 }
 
-/// Scaling and order of rows of a maximum product matching, how many rows it matches, and what it leaves alone.
+/// The scaling and row permutation of a maximum product transversal, the number of matched rows, and the unmatched
+/// ones.
 pub(super) fn prepared<T: Scalar>(a: &Csr<T>) -> Result<(Prepared, usize, Unmatched), Reason> {
     let (matching, scaling) = product_matching_within_reason(a).map_err(as_reason)?.into_parts();
     let rows = matching.row_permutation().map_err(as_reason)?;
@@ -267,8 +315,8 @@ pub(super) fn prepared<T: Scalar>(a: &Csr<T>) -> Result<(Prepared, usize, Unmatc
     Ok((Prepared { scaling: scaling.to_powers_of_two(), rows }, matching.pairs(), unmatched))
 }
 
-/// Whether a matching and its scaling have nothing to do: diagonal entries are no less than half of the largest in
-/// their row and column, and of the same size up to a factor.
+/// Returns whether a matching and its scaling are not needed: each diagonal entry is at least half of the largest in
+/// its row and column, and all diagonal entries have a similar size.
 fn is_prepared<T: Scalar>(a: &Csr<T>) -> bool {
     let (mut diagonal, mut beside) = (vec![0.0_f64; a.rows()], vec![0.0_f64; a.rows()]);
     for row in 0..a.rows() {
@@ -285,7 +333,7 @@ fn is_prepared<T: Scalar>(a: &Csr<T>) -> bool {
         }
     }
     let largest = diagonal.iter().chain(&beside).copied().fold(0.0, f64::max);
-    // A comparison with what is no number is false, and squares that overflow are for the matching.
+    // Comparisons with NaN are false, and a matching handles squares that overflow.
     largest.is_finite()
         && diagonal.iter().zip(&beside).all(|(&diagonal, &beside)| {
             diagonal >= STRONG * STRONG * beside && diagonal > ALIKE * ALIKE * largest
@@ -293,13 +341,13 @@ fn is_prepared<T: Scalar>(a: &Csr<T>) -> bool {
 }
 
 impl LuPlan {
-    /// The structure of fronts, which is found once.
+    /// The structure of fronts, computed once.
     pub(super) fn tree<T: Factorable>(&self, a: &Csr<T>) -> Result<Arc<Tree>, Reason> {
         self.elimination.tree(&matched_columns(a, &self.rows.prepared)?)
     }
 }
 
-/// The columns of P R A C, as the rows of a matrix.
+/// The columns of P R A C, stored as the rows of a matrix.
 pub(super) fn matched_columns<T: Factorable>(a: &Csr<T>, prepared: &Prepared) -> Result<Csr<T>, Reason> {
     let scaled = prepared.scaling.apply(a).map_err(as_reason)?;
     let parts = scaled.parts();
@@ -336,7 +384,7 @@ mod tests {
         };
         assert!(is_prepared(&generate::convection_diffusion([8, 7, 1], 0.1).unwrap()));
         assert!(is_prepared(&matrix([2.0, 1.0, -3.0, 4.0])));
-        // Weak in its row, weak in its column, far from the others, none, no number.
+        // The third row is weak in its row, weak in its column, of another magnitude, missing, or NaN.
         for weak in [
             [2.0, 5.0, 1.0, 9.0],
             [2.0, 1.0, 5.0, 9.0],

@@ -1,9 +1,9 @@
-//! Scaling, order and structure of L D L^T in fronts, for a symmetric A, real or complex.
+//! Scaling, ordering and structure of L D L^T in fronts, for a symmetric A, real or complex.
 //!
-//! Rows that the symmetric matching pairs are one vertex of the graph that is ordered, and get the same pattern, so
-//! that they are eliminated in the same front: whatever stands on the diagonal, a pivot of two rows is at hand there
-//! (Schenk and Gaertner, "On fast factorization pivoting methods for sparse symmetric indefinite systems", ETNA 23,
-//! 2006).
+//! Two rows that the symmetric matching pairs become one vertex of the graph that is ordered, and get the same pattern,
+//! so that they are eliminated in the same front. Whatever their diagonal entries are, a pivot of two rows is available
+//! there (Schenk and Gaertner, "On fast factorization pivoting methods for sparse symmetric indefinite systems", ETNA
+//! 23, 2006).
 
 use super::elimination::Elimination;
 use super::factor::{as_reason, times};
@@ -22,34 +22,34 @@ use crate::work::look_at;
 use num_traits::Float;
 use std::sync::Arc;
 
-/// What holds for every set of values on a pattern, as long as the pivots of the first serve.
+/// The analysis of a pattern; it can be reused as long as the pivots of the first values suit the new ones.
 pub(super) struct SymmetricPlan {
     /// Powers of two, the same for row i and column i.
     pub(super) scaling: Scaling,
     pub(super) order: OrderKind,
     pub(super) tree: Arc<Tree>,
-    /// Whether each row is a pivot alone, and diagonal entries are positive: A may be positive definite.
+    /// True if no rows are paired and the diagonal is positive: A may be positive definite.
     pub(super) may_be_definite: bool,
 }
 
-/// An order of elimination that was found before.
+/// A fill-reducing ordering that is already known.
 pub(super) struct KnownOrder {
     /// The old index of each new one.
     pub(super) order: Vec<u32>,
     pub(super) kind: OrderKind,
-    /// The elimination tree and counts of columns, where they are known.
+    /// The elimination tree and column counts, if they are known.
     pub(super) counted: Option<Counted>,
 }
 
 impl SymmetricPlan {
-    /// Matching, scaling, order and structure for the values at hand. An order that is `known` is taken if no two rows
-    /// are a pivot together.
+    /// Matching, scaling, ordering and structure for the current values. A `known` ordering is used if the matching
+    /// pairs no rows.
     pub(super) fn new<T: Factorable>(
         a: &Csr<T>,
         known: Option<KnownOrder>,
         options: &DirectOptions,
     ) -> Result<Self, Reason> {
-        // What is known is likely to serve: where each diagonal entry is large enough, rows are pivots alone.
+        // A known ordering is likely to be usable: if each diagonal entry is large enough, no rows are paired.
         let known_tree = || {
             let known = known.as_ref()?;
             known.counted.as_ref().map(|counted| Tree::of_counted(counted, &known.order, true))
@@ -88,18 +88,19 @@ impl SymmetricPlan {
         self.scaling.apply(a).map_err(as_reason)
     }
 
-    /// x becomes D x.
+    /// Replaces x by D x.
     pub(super) fn scale<T: Scalar>(&self, x: &mut [T]) {
         let scaled = x.par_iter_mut().zip(self.scaling.rows()).with_min_len(FEW);
         scaled.for_each(|(x, &factor)| *x = times(*x, factor));
     }
 }
 
-/// Units of rounding up to which an entry and its mirror image are alike: an assembly sums them in other orders.
+/// An entry and its mirror image may differ by this many rounding units, since an assembly may sum them in another
+/// order.
 const ALIKE: f64 = 64.0;
 
-/// Whether A^T = A, or A^H = A, up to rounding beside the entries themselves and sqrt |a_ii a_jj|. A factor takes one
-/// triangle, and residuals the whole.
+/// Returns whether A^T = A, or A^H = A if `conjugate`, up to rounding relative to the entries themselves and to sqrt
+/// |a_ii a_jj|. The factorisation uses one triangle only, and residuals use the whole matrix.
 pub(super) fn is_symmetric_up_to_rounding<T: Factorable>(a: &Csr<T>, conjugate: bool) -> bool {
     if a.rows() != a.columns() {
         return false;
@@ -118,7 +119,8 @@ pub(super) fn is_symmetric_up_to_rounding<T: Factorable>(a: &Csr<T>, conjugate: 
     };
     let rows = || (0..n).into_par_iter().with_min_len(1 << 10);
     let before = |i: usize| a.row(i).0.partition_point(|&j| (j as usize) < i);
-    // Entries behind the diagonal have met all others where each has a mirror image, and there are as many.
+    // So far every entry below the diagonal has a mirror image. If there are equally many above, each of those has one
+    // too.
     let many = rows().map(|i| a.row(i).0.len() - before(i) - usize::from(a.get(i, i).is_some()));
     let as_many = many.reduce(|| 0, |a, b| a + b) == rows().map(before).reduce(|| 0, |a, b| a + b);
     let is_mirrored = |i: usize| {
@@ -134,7 +136,7 @@ pub(super) fn is_symmetric_up_to_rounding<T: Factorable>(a: &Csr<T>, conjugate: 
         })
 }
 
-/// Whether each diagonal entry is a positive number.
+/// Returns whether each diagonal entry is a positive number.
 pub(super) fn has_positive_diagonal<T: Factorable>(a: &Csr<T>) -> bool {
     (0..a.rows())
         .into_par_iter()
@@ -146,7 +148,7 @@ fn permutation(order: Vec<u32>) -> Result<Permutation, Reason> {
     Permutation::from_new_to_old(order).map_err(as_reason)
 }
 
-/// Rows alone and in pairs, in ascending order of their first.
+/// Single rows and pairs of rows, in ascending order of their first rows.
 struct Groups<'a> {
     partners: &'a [u32],
     first: Vec<u32>,
@@ -175,7 +177,7 @@ impl<'a> Groups<'a> {
         [row, partner].into_iter().take(if row == partner { 1 } else { 2 })
     }
 
-    /// The pattern of the groups, its values without meaning.
+    /// The pattern of the groups; its values have no meaning.
     fn compressed<T: Factorable>(&self, graph: &Adjacency<'_>) -> Result<Csr<T>, Reason> {
         let (mut starts, mut indices) = (vec![0], Vec::with_capacity(2 * graph.edges()));
         let mut met = vec![u32::MAX; self.len()];
@@ -199,7 +201,7 @@ impl<'a> Groups<'a> {
         Csr::from_parts(self.len(), self.len(), starts, indices, values).map_err(as_reason)
     }
 
-    /// The pattern of the rows, in which members of a group are coupled with the same ones.
+    /// The pattern of the rows, with the same columns for both members of a pair.
     fn expanded<T: Factorable>(&self, groups: &Csr<T>) -> Result<Csr<T>, Reason> {
         let (mut starts, mut indices) = (vec![0], Vec::with_capacity(4 * groups.nonzeros()));
         for (row, &group) in self.of.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Pieces, on matrices small enough to see.
+//! Parts of the factorisations, tested on small matrices.
 
 use super::analysis::Analysis;
 use super::foreign::Columns;
@@ -6,7 +6,7 @@ use super::lu::{Limits, Lu};
 use super::*;
 use crate::matrix::Csr;
 
-/// So many entries, and no other limit.
+/// Limits the number of entries only.
 macro_rules! limits {
     ($entries:literal) => {
         Limits { entries: $entries, flops: f64::INFINITY, going: &mut || true }
@@ -51,7 +51,8 @@ fn lu_of_a_singular_matrix_has_a_pivot_made_up() {
 
 #[test]
 fn forecast_of_cholesky_is_exact() {
-    // 2 on the diagonal, -1 beside it: n diagonal entries and n - 1 below, each column c of its c (c + 1) / 2.
+    // 2 on the diagonal and -1 next to it: n diagonal entries and n - 1 below; a column with c entries counts c (c + 1)
+    // / 2.
     let n = 40;
     let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
     for i in 0..n {
@@ -80,7 +81,7 @@ fn condition_of_a_diagonal_matrix() {
 fn a_large_definite_matrix_is_factorised_in_fronts_and_need_be_symmetric_up_to_rounding_alone() {
     let mut a = crate::generate::poisson3d(30, 30, 30).unwrap();
     let n = a.rows();
-    // Another last bit in each entry above the diagonal, as of sums in another order.
+    // Changes the last bit of each entry above the diagonal, as if it had been summed in another order.
     let above: Vec<bool> = (0..n).flat_map(|i| a.row(i).0.iter().map(move |&j| j as usize > i)).collect();
     let moved = |(value, above): (&mut f64, bool)| *value *= if above { 1.0 + f64::EPSILON } else { 1.0 };
     a.values_mut().iter_mut().zip(above).for_each(moved);

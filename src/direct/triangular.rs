@@ -1,4 +1,4 @@
-//! Substitution with a matrix that is triangular in some order of its rows and columns.
+//! Substitution with a matrix that can be permuted to triangular form.
 
 use super::factor::columns_of_transpose;
 use super::report::Reason;
@@ -7,7 +7,7 @@ use crate::matrix::Csr;
 use crate::parallel::both;
 use crate::prepare::triangular_order;
 
-/// A matrix with the order in which its unknowns are found one after the other: no factor is needed, and no pivot chosen.
+/// A matrix with the order in which its unknowns are computed one after the other: it needs no factor and no pivoting.
 ///
 /// ```text
 ///     | . 2 . |  row 0 gives x_1, row 2 then x_0, row 1 then x_2:
@@ -17,12 +17,13 @@ use crate::prepare::triangular_order;
 #[derive(Debug)]
 pub(super) struct Substitution<T: Factorable> {
     a: Csr<T>,
-    /// A row, the column whose unknown it gives, and the place of that entry among all.
+    /// For each step its row, the column of the unknown that it gives, and the position of that entry in the value
+    /// array.
     steps: Vec<(u32, u32, u32)>,
 }
 
 impl<T: Factorable> Substitution<T> {
-    /// None where A is triangular in no order, or a pivot is zero.
+    /// `None` if A has no triangular form, or a pivot is zero.
     pub(super) fn of(a: &Csr<T>) -> Result<Option<Self>, Reason> {
         let Some(order) = triangular_order(a).map_err(super::factor::as_reason)? else { return Ok(None) };
         let rows = columns_of_transpose(a)?;
@@ -39,7 +40,7 @@ impl<T: Factorable> Substitution<T> {
         Ok(Some(Self { a: a.clone(), steps }))
     }
 
-    /// x becomes A^-1 x, of A^T where `transposed`.
+    /// Replaces x by A^-1 x, or by A^-T x if `transposed`.
     pub(super) fn apply(&self, transposed: bool, x: &mut Vec<T>) {
         let values = self.a.parts().values;
         let mut solution = vec![T::default(); x.len()];

@@ -1,4 +1,4 @@
-//! Which factorisations of a matrix in the memory of a backend are tried, and in which order.
+//! The factorisation strategies to try on a device, and their order.
 
 use super::factor::as_reason;
 use super::structures::prepared;
@@ -11,15 +11,15 @@ use crate::matrix::Csr;
 use crate::prepare::permute;
 use crate::scalar::{Real, Scalar};
 
-/// Diagonal entries of at least this part of the largest in their row make pivots without a matching.
+/// Diagonal entries of at least this fraction of the largest in their row can be pivots without a matching.
 const STRONG: f64 = 1e-3;
 
-/// A factorisation to try.
+/// A strategy: a kind of factorisation, and whether a matching comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Way {
     pub(super) kind: FactorKind,
     pub(super) blocks_of_two: bool,
-    /// Whether rows are permuted and scaled before it.
+    /// Whether rows are permuted by a matching, and scaled, before the factorisation.
     pub(super) matched: bool,
 }
 
@@ -33,17 +33,17 @@ impl Way {
     }
 }
 
-/// What decides on the ways, and may change with the values.
+/// The properties of a matrix that decide on the strategies; new values may change them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Nature {
-    /// L D L^H or L D L^T, where A is what they are for.
+    /// L D L^H or L D L^T if A has the symmetry for it.
     symmetric: Option<FactorKind>,
-    /// Whether it is Hermitian with a positive diagonal.
+    /// Whether A is Hermitian with a positive diagonal.
     positive: bool,
 }
 
 impl Nature {
-    /// Looks at a matrix where it lies.
+    /// Determines the properties of a matrix in the memory of a backend.
     pub(super) fn of<T: Scalar, B: RowFacts>(backend: &B, a: &Csr<T, B>) -> Result<Self> {
         let seen = Transposed::of(backend, a)?;
         let symmetric = match (seen.is_hermitian(), seen.is_symmetric()) {
@@ -55,7 +55,7 @@ impl Nature {
         Ok(Self { symmetric, positive })
     }
 
-    /// Ways to try, the likeliest first. `has_strong_diagonal` is asked where no symmetry helps.
+    /// The strategies to try, the most likely one first. `has_strong_diagonal` is called only if A has no symmetry.
     pub(super) fn ways(
         self,
         has_blocks_of_two: bool,
@@ -75,7 +75,7 @@ impl Nature {
     }
 }
 
-/// Whether pivots on the diagonal are likely to do.
+/// Returns whether pivots on the diagonal are likely to suffice.
 pub(super) fn has_strong_diagonal<T: Scalar>(a: &Csr<T>) -> bool {
     let parts = a.parts();
     let range = |row: usize| match parts.offsets {
@@ -95,7 +95,7 @@ pub(super) fn has_strong_diagonal<T: Scalar>(a: &Csr<T>) -> bool {
     })
 }
 
-/// Scaling and order of rows that bring large entries to the diagonal.
+/// The scaling and row permutation that move large entries to the diagonal.
 pub(super) struct Matched {
     pub(super) prepared: Prepared,
     columns: Permutation,

@@ -20,7 +20,7 @@ pub enum CudaError {
         cause: String,
     },
     /// The driver is older than the functions that residua calls.
-    #[error("the NVIDIA driver serves CUDA {found} and residua needs {needed}; update the driver")]
+    #[error("the NVIDIA driver supports CUDA {found}, but residua needs {needed}; update the driver")]
     DriverTooOld {
         /// The version that was found.
         found: String,
@@ -67,7 +67,7 @@ pub enum CudaError {
         searched: String,
     },
     /// A library with the right name was found, but it can't be used.
-    #[error("cuDSS in {path} does not serve: {cause}; `pip install --upgrade nvidia-cudss-cu13` (or -cu12)")]
+    #[error("cuDSS in {path} cannot be used: {cause}; `pip install --upgrade nvidia-cudss-cu13` (or -cu12)")]
     UnfitDirectSolver {
         /// The file.
         path: String,
@@ -76,7 +76,8 @@ pub enum CudaError {
     },
     /// The run-time compiler does not support the chip, or the driver does not accept its output.
     #[error(
-        "NVRTC {compiler} does not fit {chip} ({cause}); install another release of nvidia-cuda-nvrtc, not newer than the driver"
+        "NVRTC {compiler} does not support {chip} ({cause}); install another release of nvidia-cuda-nvrtc, not newer \
+         than the driver"
     )]
     CompilerMismatch {
         /// The compiler's version.

@@ -10,6 +10,7 @@ pub(super) fn content(path: &Path, offset: u64, cause: impl Into<String>) -> Err
     Error::Content { path: path.to_owned(), offset, cause: cause.into() }
 }
 
+/// A reader of binary data that knows its offset, for error messages.
 pub(super) struct Bytes<R> {
     reader: R,
     path: PathBuf,
@@ -46,6 +47,7 @@ impl<R: Read> Bytes<R> {
         Ok(filled)
     }
 
+    /// The next N bytes; `what` names them in an error.
     pub(super) fn take<const N: usize>(&mut self, what: &str) -> Result<[u8; N]> {
         let mut bytes = [0; N];
         match self.fill(&mut bytes)? {

@@ -322,7 +322,7 @@ mod tests {
         assert_eq!(numbers("(3I2)", "101112\n 4", 4), Ok(vec![10, 11, 12, 4]));
         assert_eq!(numbers("(2X,I2)", "xx 1\nxx 2\n", 2), Ok(vec![1, 2]));
         assert_eq!(numbers("(8I)", "1 22   333\n4\n", 4), Ok(vec![1, 22, 333, 4]));
-        // One column less than the format says, as SciPy writes values.
+        // Values have one column less than the format says, as SciPy writes them.
         assert_eq!(numbers("(3I5)", "  -1  -2  -3\n  -4\n", 4), Ok(vec![-1, -2, -3, -4]));
         assert_eq!(
             numbers("(3I2)", " 1 2\n 3 4\n", 4),

@@ -9,6 +9,7 @@ use crate::scalar::Scalar;
 use num_complex::Complex;
 use std::path::Path;
 
+/// The values of a file.
 #[derive(Debug)]
 pub(super) enum Numbers {
     Real(Vec<f64>),
@@ -49,6 +50,11 @@ pub(super) struct Found {
 }
 
 impl Found {
+    /// Whether it is a full array.
+    pub(super) fn is_array(&self) -> bool {
+        self.header.format() == Format::Array
+    }
+
     pub(super) fn array(rows: u64, columns: u64, values: Numbers) -> Self {
         let size = (rows as usize, columns as usize);
         let entries = rows.saturating_mul(columns);

@@ -76,7 +76,7 @@ impl Head {
             b'c' => Field::Complex,
             b'i' => Field::Integer,
             b'p' => Field::Pattern,
-            b'q' => return refuse("its values are in another file, and only those of this one are read"),
+            b'q' => return refuse("its values are in another file, which is not read"),
             _ => return refuse("the first letter is one of R, C, I and P"),
         };
         let symmetry = match kind[1] {

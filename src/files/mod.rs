@@ -8,15 +8,20 @@
 //! | SciPy `.npz` (`save_npz`: csr, csc, coo, bsr, dia), or one array in an `.npz` | zip | matrix, vectors |
 //! | Rutherford-Boeing, Harwell-Boeing (assembled) | lines 2 to 4 | matrix; right-hand sides after it are b |
 //! | PETSc binary: `Mat` (seqaij, dense), `Vec` | class id | matrix, vectors; a `Vec` after a `Mat` is b |
+//! | MATLAB `.mat` of version 5 | its first line | the array A, else the first sparse one; b is b |
+//! | AMGX's systems | `%%AMGX` | matrix; `rhs` is b |
+//! | numbers as text, a row a line | the first line | vectors |
 //!
 //! A pipe is read as Matrix Market.
 
+mod amgx;
 mod archive;
 mod bytes;
 mod cards;
 mod found;
 mod harwell;
 mod lines;
+mod matlab;
 mod npy;
 mod npz;
 mod numbers;
@@ -24,6 +29,7 @@ mod petsc;
 mod reading;
 mod source;
 mod stored;
+mod table;
 mod tar;
 mod widened;
 mod zip;
@@ -42,6 +48,7 @@ pub use npy::write_npy;
 pub use reading::{Reading, Resident};
 pub use stored::Stored;
 
+/// The format of a file, as its first bytes show.
 enum Kind {
     Market,
     Tar,
@@ -49,6 +56,9 @@ enum Kind {
     Npz,
     Petsc,
     Harwell,
+    Matlab,
+    Amgx,
+    Table,
 }
 
 /// Opens a file and unpacks gzip; returns whether it was compressed.
@@ -79,6 +89,9 @@ fn kind(path: &Path) -> Result<Kind> {
         [b'P', b'K', 3 | 5, 4 | 6, ..] => Kind::Npz,
         s if petsc::is(s) => Kind::Petsc,
         s if harwell::is(s) => Kind::Harwell,
+        s if matlab::is(s) => Kind::Matlab,
+        s if amgx::is(s) => Kind::Amgx,
+        s if table::is(s) => Kind::Table,
         _ => Kind::Market,
     })
 }
@@ -92,13 +105,17 @@ fn binary<T: Scalar>(path: &Path, kind: &Kind, options: &ReadOptions) -> Result<
     }
 }
 
+fn matlab(path: &Path) -> Result<matlab::Variables> {
+    matlab::Variables::read(path, open(path)?.0)
+}
+
 fn nothing(path: &Path) -> Error {
     bytes::content(path, 0, "there is no matrix and no vector in this file")
 }
 
 /// The error for complex values if the caller's type is real.
 fn complex(path: &Path) -> Error {
-    let what = "the file holds complex values, and real ones are asked for";
+    let what = "the file holds complex values, but real ones are requested";
     Error::Unsupported(format!("{}: {what}", path.display()))
 }
 
@@ -115,6 +132,9 @@ pub fn read_header(path: impl AsRef<Path>) -> Result<Header> {
         Kind::Npy => npy::header(path, open(path)?.0),
         Kind::Npz => npz::header(path),
         Kind::Petsc => Objects::open(path)?.header(false).ok_or_else(|| nothing(path)),
+        Kind::Matlab => Ok(matlab(path)?.into_matrix().ok_or_else(|| nothing(path))?.header),
+        Kind::Amgx => Ok(amgx::read(path, open(path)?.0)?.matrix.header),
+        Kind::Table => Ok(table::read(path, open(path)?.0)?.header),
     }
 }
 
@@ -131,6 +151,14 @@ pub fn read_stored<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -> 
         Kind::Market => market::read_triplets(path, options)?.into(),
         Kind::Tar => tar::matrix(path)?.triplets(options)?.into(),
         Kind::Harwell => harwell::read(path, open(path)?.0, false)?.triplets(path, options)?.into(),
+        Kind::Matlab => {
+            matlab(path)?.into_matrix().ok_or_else(|| nothing(path))?.triplets(path, options)?.into()
+        }
+        Kind::Amgx => amgx::read(path, open(path)?.0)?.matrix.triplets(path, options)?.into(),
+        Kind::Table => {
+            let cause = table::NO_MATRIX.into();
+            return Err(Error::Parse { path: path.to_owned(), line: 1, cause });
+        }
         other => binary(path, &other, options)?.accepted(path, options)?,
     })
 }
@@ -161,6 +189,12 @@ pub fn read_dense<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -> R
         Kind::Market => market::read_dense(path, options),
         Kind::Tar => tar::matrix(path)?.dense(options),
         Kind::Harwell => harwell::read(path, open(path)?.0, false)?.dense(path, options),
+        Kind::Matlab => matlab(path)?.into_vectors().ok_or_else(|| nothing(path))?.dense(path, options),
+        Kind::Amgx => {
+            let system = amgx::read(path, open(path)?.0)?;
+            system.right_hand_side.unwrap_or(system.matrix).dense(path, options)
+        }
+        Kind::Table => table::read(path, open(path)?.0)?.dense(path, options),
         other => binary(path, &other, options)?.into_dense(path, options),
     }
 }
@@ -175,6 +209,8 @@ pub fn right_hand_side_header(path: impl AsRef<Path>) -> Result<Option<Header>> 
         Kind::Tar => tar::right_hand_side(path)?.map(tar::Member::header).transpose(),
         Kind::Petsc => Ok(Objects::open(path)?.header(true)),
         Kind::Harwell => Ok(harwell::right_hand_side(path, open(path)?.0, true)?.map(|b| b.header)),
+        Kind::Matlab => Ok(matlab(path)?.into_right_hand_side().map(|(_, b)| b.header)),
+        Kind::Amgx => Ok(amgx::read(path, open(path)?.0)?.right_hand_side.map(|b| b.header)),
         _ => Ok(None),
     }
 }
@@ -199,6 +235,14 @@ pub fn right_hand_side<T: Scalar>(
             None => None,
         },
         Kind::Harwell => match harwell::right_hand_side(path, open(path)?.0, false)? {
+            Some(b) => Some((behind(), b.dense(path, options)?)),
+            None => None,
+        },
+        Kind::Matlab => match matlab(path)?.into_right_hand_side() {
+            Some((name, b)) => Some((format!("{}: {name}", path.display()), b.dense(path, options)?)),
+            None => None,
+        },
+        Kind::Amgx => match amgx::read(path, open(path)?.0)?.right_hand_side {
             Some(b) => Some((behind(), b.dense(path, options)?)),
             None => None,
         },

@@ -131,7 +131,7 @@ impl Type {
                         let [re, im] = halves::<4, 8>(bytes).map(f32::from_le_bytes);
                         T::from_parts(re.into(), im.into()).unwrap_or_default()
                     }),
-                    // In little-endian order now.
+                    // The bytes are in little-endian order now.
                     _ => Self { big: false, ..self }.integers(raw, out, |value| T::from_f64(value as f64)),
                 }
                 // Without a branch, so that the compiler vectorises it.

@@ -28,6 +28,7 @@ use std::thread::JoinHandle;
 #[derive(Debug)]
 pub struct Reading<T: Scalar>(Source<T>);
 
+/// The background work that reads a file.
 #[derive(Debug)]
 enum Source<T: Scalar> {
     /// Text, whose blocks are copied to the backend as they arrive.

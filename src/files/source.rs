@@ -27,6 +27,7 @@ const BLOCK: usize = 1 << 16;
 /// A byte of a deflated stream unpacks to at most this many: two bits can represent 258 bytes.
 const MOST_UNPACKED: u64 = 1032;
 
+/// A sequence of bytes that several threads can read: a file, or a member of an archive.
 pub(super) struct Source {
     label: PathBuf,
     store: Store,
@@ -36,6 +37,7 @@ pub(super) struct Source {
     crc: Option<u32>,
 }
 
+/// The place of the bytes.
 enum Store {
     /// A file from an offset on.
     File(File, u64),
@@ -109,7 +111,7 @@ impl Source {
         content(&self.label, at, cause)
     }
 
-    /// All bytes from the first on, for headers.
+    /// A reader of all bytes from the start, for headers.
     pub(super) fn bytes(&self) -> Bytes<Box<dyn Read + '_>> {
         let reader: Box<dyn Read + '_> = match &self.store {
             Store::File(file, place) => Box::new(Ahead { file, at: *place, left: self.length }),
@@ -241,7 +243,7 @@ fn whole<R: Read>(bytes: &mut Bytes<R>, block: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
-/// Skips `left` bytes, which `see` gets.
+/// Skips `left` bytes, and passes them to `see`.
 fn skip<R: Read>(bytes: &mut Bytes<R>, mut left: u64, mut see: impl FnMut(&[u8])) -> Result<()> {
     let mut block = [0; BLOCK];
     while left > 0 {
@@ -377,7 +379,7 @@ pub(super) struct Values<T> {
 }
 
 impl<T> Values<T> {
-    /// All of them, finite or not.
+    /// All values, finite or not.
     pub(super) fn unchecked(self) -> Vec<T> {
         self.all
     }

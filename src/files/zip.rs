@@ -16,6 +16,7 @@ pub(super) struct Zip {
     members: Vec<Member>,
 }
 
+/// A member of an archive: its name, compression and position.
 struct Member {
     name: String,
     method: u16,

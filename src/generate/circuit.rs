@@ -29,7 +29,7 @@ pub fn circuit(nodes: usize, contrast: f64, seed: u64) -> Result<Csr<f64>> {
         return Err(Error::InvalidArgument(format!("a circuit of {nodes} nodes: 8 at least")));
     }
     if !(1.0..=1e100).contains(&contrast) {
-        return Err(Error::InvalidArgument(format!("contrast {contrast:e}: from 1 to 1e100")));
+        return Err(Error::InvalidArgument(format!("contrast must be from 1 to 1e100, not {contrast:e}")));
     }
     let sources = nodes.div_ceil(NODES_A_SOURCE);
     let rows = unknowns(&[nodes])? + sources;

@@ -15,7 +15,9 @@ use crate::random::Random;
 /// are finite, and `block` at least 1.
 pub fn jumping(size: [usize; 3], contrast: f64, block: usize, seed: u64) -> Result<Csr<f64>> {
     if !(1e-150..=1e150).contains(&contrast) {
-        return Err(Error::InvalidArgument(format!("contrast {contrast:e}: from 1e-150 to 1e150")));
+        return Err(Error::InvalidArgument(format!(
+            "contrast must be from 1e-150 to 1e150, not {contrast:e}"
+        )));
     }
     if block == 0 {
         return Err(Error::InvalidArgument("block must be at least 1 cell".into()));

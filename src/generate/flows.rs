@@ -15,7 +15,7 @@ use crate::random::Random;
 /// As [`poisson2d`](super::poisson2d), and unless `contrast` is from 1 to 1e100.
 pub fn reservoir(cells: [usize; 3], contrast: f64, seed: u64) -> Result<Csr<f64>> {
     if !(1.0..=1e100).contains(&contrast) {
-        return Err(Error::InvalidArgument(format!("contrast {contrast:e}: from 1 to 1e100")));
+        return Err(Error::InvalidArgument(format!("contrast must be from 1 to 1e100, not {contrast:e}")));
     }
     let count = unknowns(&cells)?;
     let n = unknowns(&[count, 3])?;
@@ -76,7 +76,7 @@ pub fn reservoir(cells: [usize; 3], contrast: f64, seed: u64) -> Result<Csr<f64>
 /// As [`poisson2d`](super::poisson2d), and unless `contrast` is from 1 to 1e100.
 pub fn drift_diffusion(nx: usize, ny: usize, contrast: f64) -> Result<Csr<f64>> {
     if !(1.0..=1e100).contains(&contrast) {
-        return Err(Error::InvalidArgument(format!("contrast {contrast:e}: from 1 to 1e100")));
+        return Err(Error::InvalidArgument(format!("contrast must be from 1 to 1e100, not {contrast:e}")));
     }
     let n = unknowns(&[nx, ny])?;
     let potential = |x: i64, y: i64| {

@@ -83,7 +83,7 @@ pub fn rmat(vertices: usize, edge_factor: usize, kind: RmatKind, seed: u64) -> R
 /// a length l is drawn with a probability proportional to l^-2.1).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RowLengths {
-    /// The same length for all rows.
+    /// All rows have this length.
     Constant(usize),
     /// Uniform between the two, both included.
     Uniform(usize, usize),

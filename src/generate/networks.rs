@@ -21,7 +21,7 @@ use crate::random::Random;
 /// As [`poisson2d`](super::poisson2d), and unless `contrast` is from 1 to 1e100.
 pub fn control(stages: usize, states: usize, contrast: f64, seed: u64) -> Result<Csr<f64>> {
     if !(1.0..=1e100).contains(&contrast) {
-        return Err(Error::InvalidArgument(format!("contrast {contrast:e}: from 1 to 1e100")));
+        return Err(Error::InvalidArgument(format!("contrast must be from 1 to 1e100, not {contrast:e}")));
     }
     let controls = states.div_ceil(2);
     let each = states + controls;
@@ -63,7 +63,7 @@ pub fn control(stages: usize, states: usize, contrast: f64, seed: u64) -> Result
 /// As [`poisson2d`](super::poisson2d), and unless `contrast` is from 1 to 1e100.
 pub fn network_flow(places: usize, steps: usize, contrast: f64, seed: u64) -> Result<Csr<f64>> {
     if !(1.0..=1e100).contains(&contrast) {
-        return Err(Error::InvalidArgument(format!("contrast {contrast:e}: from 1 to 1e100")));
+        return Err(Error::InvalidArgument(format!("contrast must be from 1 to 1e100, not {contrast:e}")));
     }
     let n = unknowns(&[places, steps])?;
     let mut entries = Vec::with_capacity(20 * n);
@@ -149,8 +149,8 @@ pub fn pagerank(pages: usize, edge_factor: usize, seed: u64) -> Result<Csr<f64>>
     by_entries(pages, pages, entries)
 }
 
-/// A symmetric positive definite Toeplitz matrix of 61 diagonals, 1 / (1 + k)^2 on those k away from the middle (R. Chan
-/// and M. Ng, "Conjugate gradient methods for Toeplitz systems", SIAM Review 38, 1996).
+/// A symmetric positive definite Toeplitz matrix of 61 diagonals, 1 / (1 + k)^2 on those k away from the middle (R.
+/// Chan and M. Ng, "Conjugate gradient methods for Toeplitz systems", SIAM Review 38, 1996).
 ///
 /// # Errors
 /// As [`poisson2d`](super::poisson2d).

@@ -46,7 +46,7 @@ pub fn plate(nx: usize, ny: usize) -> Result<Csr<f64>> {
 /// As [`poisson2d`](super::poisson2d), and unless `contrast` is from 1 to 1e100.
 pub fn image(nx: usize, ny: usize, contrast: f64, seed: u64) -> Result<Csr<f64>> {
     if !(1.0..=1e100).contains(&contrast) {
-        return Err(Error::InvalidArgument(format!("contrast {contrast:e}: from 1 to 1e100")));
+        return Err(Error::InvalidArgument(format!("contrast must be from 1 to 1e100, not {contrast:e}")));
     }
     check_positive("pixels", nx.min(ny) as f64)?;
     let n = unknowns(&[nx, ny])?;
@@ -86,7 +86,7 @@ pub fn image(nx: usize, ny: usize, contrast: f64, seed: u64) -> Result<Csr<f64>>
 /// As [`poisson2d`](super::poisson2d), and unless `contrast` is from 1 to 1e100.
 pub fn maxwell(cells: [usize; 3], contrast: f64, seed: u64) -> Result<Csr<f64>> {
     if !(1.0..=1e100).contains(&contrast) {
-        return Err(Error::InvalidArgument(format!("contrast {contrast:e}: from 1 to 1e100")));
+        return Err(Error::InvalidArgument(format!("contrast must be from 1 to 1e100, not {contrast:e}")));
     }
     // Edges along d start at the points that have a neighbour in direction d.
     let sides = cells.map(|n| n + 1);

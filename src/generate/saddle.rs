@@ -24,11 +24,11 @@ use crate::random::Random;
 pub fn quadratic_program(variables: usize, constraints: usize, contrast: f64, seed: u64) -> Result<Csr<f64>> {
     if constraints > variables {
         return Err(Error::InvalidArgument(format!(
-            "{constraints} constraints on {variables} variables: at most as many"
+            "{constraints} constraints on {variables} variables: there may not be more constraints than variables"
         )));
     }
     if !(1.0..=1e100).contains(&contrast) {
-        return Err(Error::InvalidArgument(format!("contrast {contrast:e}: from 1 to 1e100")));
+        return Err(Error::InvalidArgument(format!("contrast must be from 1 to 1e100, not {contrast:e}")));
     }
     let rows = unknowns(&[variables])? + constraints;
     unknowns(&[rows])?;

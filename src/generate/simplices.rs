@@ -86,6 +86,7 @@ impl Mesh {
         }
     }
 
+    /// Passes the element with these nodes to `each`.
     fn take(&self, nodes: [usize; 4], random: &mut Random, each: &mut impl FnMut(&Element, &mut Random)) {
         let p = nodes.map(|node| self.position(node));
         let edge = |k: usize| std::array::from_fn(|d| p[k][d] - p[0][d]);
@@ -123,7 +124,7 @@ fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
 /// As [`poisson2d`](super::poisson2d); unless `contrast` is from 1 to 1e100, and `peclet` 0 or positive.
 pub fn mesh(cells: [usize; 3], contrast: f64, peclet: f64, seed: u64) -> Result<Csr<f64>> {
     if !(1.0..=1e100).contains(&contrast) {
-        return Err(Error::InvalidArgument(format!("contrast {contrast:e}: from 1 to 1e100")));
+        return Err(Error::InvalidArgument(format!("contrast must be from 1 to 1e100, not {contrast:e}")));
     }
     if peclet != 0.0 {
         check_positive("Peclet number", peclet)?;

@@ -121,7 +121,7 @@ pub(super) trait Sweeps<B: Backend> {
     /// Traverses every component, as [`GraphSteps::cuthill_mckee_first`].
     fn first(&self, order: &mut B::Slice<u32>) -> Result<FirstSweeps<B>>;
 
-    /// As [`GraphSteps::cuthill_mckee_several`].
+    /// Runs [`GraphSteps::cuthill_mckee_several`] on this graph.
     fn several(&self, calls: Vec<(Roots<'_, B>, &mut B::Slice<u32>)>) -> Result<Vec<Vec<Sweep>>>;
 }
 

@@ -50,7 +50,7 @@ pub struct SpreadLevels<B: Backend> {
 pub fn vertex_parts<V: Scalar>(a: &Csr<V>, parts: usize) -> Result<Vec<Range<usize>>> {
     Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
     if parts == 0 {
-        return Err(Error::InvalidArgument("a graph for no parts".into()));
+        return Err(Error::InvalidArgument("a graph for no ranks".into()));
     }
     let cost = |v: usize| OF_VERTEX + a.row(v).0.len().min(ENOUGH);
     let all: usize = (0..a.rows()).map(cost).sum();
@@ -104,7 +104,7 @@ impl<'a, B: GraphSteps + VectorOps, C: Communicator<B>> SpreadGraph<'a, B, C> {
             }
             next = *end;
         }
-        Error::check_dimension("vertices of all parts", n, next as usize)?;
+        Error::check_dimension("vertices of all ranks", n, next as usize)?;
         let offsets = match parts.offsets {
             OffsetsRef::Narrow(offsets) => OffsetsRef::Narrow(B::part(offsets, first..end + 1)),
             OffsetsRef::Wide(offsets) => OffsetsRef::Wide(B::part(offsets, first..end + 1)),
@@ -199,7 +199,7 @@ pub(super) fn told_by_all<B: VectorOps, C: Communicator<B>, const N: usize>(
     let bytes = own.iter().flat_map(|word| word.to_le_bytes()).collect();
     let words = |bytes: Vec<u8>| {
         let words: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
-        words.try_into().map_err(|_| Error::InvalidArgument("parts that tell different things".into()))
+        words.try_into().map_err(|_| Error::InvalidArgument("ranks that report different results".into()))
     };
     space.communicator().gather(bytes)?.into_iter().map(words).collect()
 }

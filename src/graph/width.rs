@@ -46,6 +46,7 @@ struct Found {
     last: usize,
 }
 
+/// Breadth-first searches of one graph, with their memory.
 struct Search<'a, 'g> {
     graph: &'a Adjacency<'g>,
     /// Maximum number of neighbours of a vertex that is no hub.
@@ -62,6 +63,7 @@ impl Search<'_, '_> {
         (vertex..self.marks.len()).find(|&other| self.graph.degree(other) <= self.most).unwrap_or(vertex)
     }
 
+    /// A breadth-first search from `start` that does not pass through high-degree vertices.
     fn search(&mut self, start: usize) -> Found {
         self.round += 1;
         self.marks[start] = self.round;

@@ -37,8 +37,8 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// For iterations that move `bytes` even after the recurrence has ended, beyond what then stands still by itself,
-    /// with a preconditioner of `steps` steps.
+    /// The pace for iterations that still move `bytes` after the recurrence has ended, with a preconditioner of `steps`
+    /// steps.
     pub(super) fn new<B: VectorOps>(bytes: usize, steps: usize) -> Self {
         if bytes > LONG || steps > MANY_STEPS {
             return Self { recorded: 1, ahead: LONG_AHEAD.min(B::QUEUE_DEPTH) };
@@ -177,6 +177,7 @@ impl Run {
         Self { end: None, over: false, done: 0 }
     }
 
+    /// Returns whether the recurrence has not ended yet.
     pub(super) fn goes_on(&self) -> bool {
         self.end.is_none()
     }

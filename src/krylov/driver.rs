@@ -270,6 +270,7 @@ type Room<T, B, W> = (
     <B as Backend>::Vec<T>,
 );
 
+/// Allocates the driver's workspace for an operator of this shape.
 fn room<T: Scalar, B: VectorOps, W: Scalar>(
     backend: &B,
     (rows, columns): (usize, usize),

@@ -98,9 +98,7 @@ impl<T: Scalar, B: VectorOps> FlexibleMinimalResidual<T, B> {
     /// If `restart` is zero, and if memory runs out.
     pub fn new(backend: &B, n: usize, restart: usize) -> Result<Self> {
         if restart == 0 {
-            return Err(Error::InvalidArgument(
-                "GMRES that starts again after 0 iterations: at least 1".into(),
-            ));
+            return Err(Error::InvalidArgument("GMRES needs a restart length of at least 1".into()));
         }
         let m = restart;
         let layout = ScalarLayout::new();

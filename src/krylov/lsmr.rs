@@ -75,7 +75,7 @@ struct Slots {
     rhobar: Slot,
     cbar: Slot,
     sbar: Slot,
-    /// For the estimate of ||r||.
+    /// The quantities from here on are for the estimate of ||r||.
     betadd: Slot,
     betad: Slot,
     rhod: Slot,

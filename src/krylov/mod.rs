@@ -70,7 +70,7 @@ use crate::scalar::Scalar;
 /// solutions in `x`.
 fn count_systems(n: usize, b: usize, x: usize) -> Result<usize> {
     Error::check_dimension("length of x", b, x)?;
-    Error::check_dimension("length of b beyond the last whole one", 0, b % n.max(1))?;
+    Error::check_dimension("entries of b after the last complete right-hand side", 0, b % n.max(1))?;
     Ok(b.checked_div(n).unwrap_or(0))
 }
 

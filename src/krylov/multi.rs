@@ -50,7 +50,7 @@ use std::time::{Duration, Instant};
 pub struct MultiCg<T: Scalar, B: KrylovSteps> {
     /// Solves each system by itself, before and after the common iterations.
     cg: Cg<T, B>,
-    /// All recurrences, side by side.
+    /// The vectors and scalars of all recurrences, side by side.
     work: Work<T, B>,
     mailbox: B::Mailbox<T::Real>,
     /// The states of all systems, on the host.
@@ -60,7 +60,7 @@ pub struct MultiCg<T: Scalar, B: KrylovSteps> {
     iterating: Duration,
 }
 
-/// One of the systems.
+/// One of the systems: its solve, and its run of iterations.
 struct Member<'a, T: Scalar, F> {
     solve: Solve<'a, T, F>,
     run: Run,
@@ -125,7 +125,9 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         let systems = count_systems(n, B::len(b), B::len(x))?;
         if systems > self.histories.len() {
             let room = self.histories.len();
-            return Err(Error::InvalidArgument(format!("{systems} right-hand sides for a solver of {room}")));
+            return Err(Error::InvalidArgument(format!(
+                "{systems} right-hand sides, but the solver has memory for {room}"
+            )));
         }
         self.reports.clear();
         self.histories.iter_mut().for_each(Vec::clear);

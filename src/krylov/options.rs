@@ -56,7 +56,7 @@ impl SolveOptions {
         for (what, tolerance) in [("relative", self.relative.unwrap_or(0.0)), ("absolute", self.absolute)] {
             if !(0.0..f64::INFINITY).contains(&tolerance) {
                 return Err(Error::InvalidArgument(format!(
-                    "{what} tolerance {tolerance}: a number from 0 on is needed"
+                    "the {what} tolerance must be a number of at least 0, not {tolerance}"
                 )));
             }
         }

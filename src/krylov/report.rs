@@ -106,7 +106,7 @@ impl fmt::Display for Outcome {
             Outcome::Breakdown { iteration } => write!(f, "breakdown at iteration {iteration}"),
             Outcome::Singular => f.write_str("singular"),
             Outcome::PrecisionLimit { digits } if *digits < 1.0 => {
-                f.write_str("at the limit of the precision, without a digit that can be trusted")
+                f.write_str("at the limit of the precision; no digit of x can be trusted")
             }
             Outcome::PrecisionLimit { digits } => {
                 write!(f, "at the limit of the precision, about {digits:.0} correct digits")
@@ -120,9 +120,9 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// What a solve did. Norms are 2-norms.
+/// The report of a solve. Norms are 2-norms.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[must_use = "not converging is no error: the outcome tells"]
+#[must_use = "not converging is no error: check the outcome"]
 #[non_exhaustive]
 pub struct Report {
     /// How it ended.

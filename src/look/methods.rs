@@ -21,9 +21,9 @@ pub enum Fit {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct MethodFit {
-    /// `cg`, `minres`, `fgmres`, `lsmr`, `cholesky`, `ldlt`, `lu` or `qr`.
+    /// `cg`, `minres`, `gmres`, `lsmr`, `cholesky`, `ldlt`, `lu` or `qr`.
     pub method: &'static str,
-    /// How it suits.
+    /// How well the method suits the matrix.
     pub fit: Fit,
     /// Why, as the end of a sentence.
     pub reason: String,
@@ -36,7 +36,7 @@ impl Look {
         let mut methods: Vec<MethodFit> = [
             self.cg(),
             self.minres(),
-            self.fgmres(),
+            self.gmres(),
             self.lsmr(),
             self.cholesky(),
             self.ldlt(),
@@ -55,7 +55,7 @@ impl Look {
 
     /// The first iterative method that suits, or else one that is possible; `None` if there is none.
     pub fn iterative_method(&self) -> Option<MethodFit> {
-        let iterative = ["cg", "minres", "fgmres", "lsmr"];
+        let iterative = ["cg", "minres", "gmres", "lsmr"];
         let mut methods = self.methods().into_iter();
         methods.find(|method| iterative.contains(&method.method) && method.fit != Fit::Impossible)
     }
@@ -92,13 +92,14 @@ impl Look {
             (Some(reason), _) => (Fit::Impossible, reason),
             (_, Definiteness::Positive) => (Fit::Suits, "the matrix is positive definite".into()),
             (_, Definiteness::PositiveOrZero) => {
-                (Fit::Suits, "no eigenvalue is negative; where one is zero, b must be consistent".into())
+                (Fit::Suits, "no eigenvalue is negative; if one is zero, b must be consistent".into())
             }
-            (_, Definiteness::PerhapsPositive) => {
-                (Fit::Suits, "the diagonal is positive, perhaps all eigenvalues; it tells if not".into())
-            }
+            (_, Definiteness::PerhapsPositive) => (
+                Fit::Suits,
+                "the diagonal is positive, so all eigenvalues may be; cg reports it if one is not".into(),
+            ),
             (_, Definiteness::Negative | Definiteness::PerhapsNegative) => {
-                (Fit::Possible, "for -A x = -b: the diagonal is negative, perhaps all eigenvalues".into())
+                (Fit::Possible, "for -A x = -b: the diagonal is negative, so all eigenvalues may be".into())
             }
             _ => (Fit::Impossible, self.why_indefinite()),
         };
@@ -109,33 +110,35 @@ impl Look {
         let (fit, reason) = match (self.not_hermitian(), self.definiteness) {
             (Some(reason), _) => (Fit::Impossible, reason),
             (_, Definiteness::Indefinite) => (Fit::Suits, "eigenvalues may have either sign".into()),
-            _ => (Fit::Possible, "it needs no definite matrix; conjugate gradients take less work".into()),
+            _ => {
+                (Fit::Possible, "the matrix need not be definite; conjugate gradients take less work".into())
+            }
         };
         MethodFit { method: "minres", fit, reason }
     }
 
-    fn fgmres(&self) -> MethodFit {
+    fn gmres(&self) -> MethodFit {
         let (fit, reason) = if !self.is_square() {
             (Fit::Impossible, "it needs a square matrix".into())
         } else if self.kind.is_hermitian() {
             (Fit::Possible, "shorter recurrences suffice for a Hermitian matrix".into())
         } else if self.is_structurally_singular() {
-            (Fit::Possible, "only where b is consistent: the matrix is structurally singular".into())
+            (Fit::Possible, "only if b is consistent: the matrix is structurally singular".into())
         } else if self.row_dominant() || self.column_dominant() {
             (Fit::Suits, "the matrix is diagonally dominant: any preconditioner helps".into())
         } else {
-            (Fit::Suits, "with a preconditioner: it takes any square matrix".into())
+            (Fit::Suits, "for any square matrix, with a preconditioner".into())
         };
-        MethodFit { method: "fgmres", fit, reason }
+        MethodFit { method: "gmres", fit, reason }
     }
 
     fn lsmr(&self) -> MethodFit {
         let (fit, reason) = if !self.is_square() {
-            (Fit::Suits, "least squares, or the shortest of several solutions".into())
+            (Fit::Suits, "least squares, or the solution of least norm".into())
         } else if self.is_structurally_singular() {
-            (Fit::Suits, "least squares: a singular matrix leaves no more for most b".into())
+            (Fit::Suits, "least squares: the matrix is singular, so most b have no solution".into())
         } else {
-            (Fit::Possible, "it takes any matrix, at the square of its condition number".into())
+            (Fit::Possible, "for any matrix, but its condition number counts squared".into())
         };
         MethodFit { method: "lsmr", fit, reason }
     }
@@ -148,10 +151,10 @@ impl Look {
                 (Fit::Impossible, "the matrix is singular".into())
             }
             (_, Definiteness::PerhapsPositive | Definiteness::PositiveOrZero) => {
-                (Fit::Suits, "perhaps positive definite: a factorisation tells".into())
+                (Fit::Suits, "perhaps positive definite; the factorisation fails if it is not".into())
             }
             (_, Definiteness::Negative | Definiteness::PerhapsNegative) => {
-                (Fit::Possible, "of -A, where the diagonal is negative".into())
+                (Fit::Possible, "of -A, since the diagonal is negative".into())
             }
             _ => (Fit::Impossible, self.why_indefinite()),
         };
@@ -165,9 +168,9 @@ impl Look {
                 if self.is_square() { "it needs a symmetric matrix" } else { "it needs a square matrix" };
             (Fit::Impossible, reason.to_string())
         } else if self.has_constant_null_vector() || self.is_structurally_singular() {
-            (Fit::Possible, "a shifted one, as a preconditioner: the matrix is singular".into())
+            (Fit::Possible, "of a shifted matrix, as a preconditioner: the matrix is singular".into())
         } else if self.definiteness == Definiteness::Positive {
-            (Fit::Possible, "Cholesky's is cheaper".into())
+            (Fit::Possible, "Cholesky's factorisation is cheaper".into())
         } else {
             (Fit::Suits, "half the work and memory of L U".into())
         };
@@ -187,20 +190,20 @@ impl Look {
         } else if self.kind.is_hermitian() || self.kind == Kind::ComplexSymmetric {
             (Fit::Possible, "it takes twice the work of a symmetric factorisation".into())
         } else if blocks > 1 {
-            (Fit::Suits, format!("block by block: the matrix falls into {}", count(blocks as u64)))
+            (Fit::Suits, format!("block by block: the matrix has {} diagonal blocks", count(blocks as u64)))
         } else {
-            (Fit::Suits, "it takes any regular matrix".into())
+            (Fit::Suits, "for any regular matrix".into())
         };
         MethodFit { method: "lu", fit, reason }
     }
 
     fn qr(&self) -> MethodFit {
         let (fit, reason) = if !self.is_square() {
-            (Fit::Suits, "least squares, where the factors fit into memory".into())
+            (Fit::Suits, "least squares, if the factors fit into memory".into())
         } else if self.is_structurally_singular() || self.has_constant_null_vector() {
-            (Fit::Suits, "with column pivoting: it tells what a singular matrix leaves".into())
+            (Fit::Suits, "with column pivoting, for a least-squares solution with a singular matrix".into())
         } else {
-            (Fit::Possible, "more fill than L U, and no trouble with small pivots".into())
+            (Fit::Possible, "more fill than L U, but no problems with small pivots".into())
         };
         MethodFit { method: "qr", fit, reason }
     }
@@ -212,11 +215,10 @@ impl Look {
             let (positive, negative) = (count(positive as u64), count(negative as u64));
             format!("the matrix is indefinite: {positive} diagonal entries are positive, {negative} negative")
         } else if facts.negative_minors == 0 {
-            "the matrix is indefinite: its entries add up to a number of the other sign than the diagonal's"
-                .into()
+            "the matrix is indefinite: the sum of its entries and its diagonal have opposite signs".into()
         } else if facts.diagonal_zero > 0 {
             let zero = count(facts.diagonal_zero as u64);
-            format!("the matrix is indefinite: {zero} diagonal entries are zero in rows that are not")
+            format!("the matrix is indefinite: {zero} diagonal entries are zero in rows with nonzeros")
         } else {
             let minors = count(facts.negative_minors as u64);
             format!("the matrix is indefinite: a_ij^2 > a_ii a_jj for {minors} pairs i, j")

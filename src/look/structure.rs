@@ -108,6 +108,7 @@ struct Forest {
     parents: Vec<u32>,
 }
 
+/// The number of components, and the vertices of the largest one.
 struct Trees {
     number: usize,
     largest: usize,

@@ -14,7 +14,7 @@ use crate::scalar::{Real, Scalar};
 pub struct Transposed {
     /// Largest |a_ij - a_ji| divided by the largest |a_ij|.
     pub asymmetry: f64,
-    /// The same for the conjugate of a_ji.
+    /// The largest |a_ij - conj(a_ji)|, relative to the largest entry.
     pub hermitian_defect: f64,
 }
 

@@ -58,7 +58,8 @@ impl Look {
         let empty = facts.empty_rows + facts.empty_columns;
         (empty > 0).then(|| {
             format!(
-                "{} rows and {} columns are empty: an equation 0 = b_i, or an unknown that is in no equation, each.",
+                "{} rows and {} columns are empty: an empty row is an equation 0 = b_i, an empty column an unknown \
+                 without an equation.",
                 n(facts.empty_rows),
                 n(facts.empty_columns)
             )
@@ -69,23 +70,26 @@ impl Look {
         let rounding = if self.exact { "" } else { " up to rounding" };
         Some(match self.kind {
             Kind::Rectangular if self.rows > self.columns => {
-                "More equations than unknowns: most right-hand sides have no solution; least squares is what can be asked for."
+                "More equations than unknowns: most right-hand sides have no solution, only a least-squares solution."
                     .into()
             }
             Kind::Rectangular => {
-                "More unknowns than equations: there are many solutions or none; the shortest can be asked for.".into()
+                "More unknowns than equations: there are many solutions or none; lsmr finds the one of least \
+                 norm.".into()
             }
             Kind::Symmetric => format!("Symmetric{rounding}."),
             Kind::Hermitian => format!("Hermitian{rounding}."),
             Kind::ComplexSymmetric => {
-                format!("Complex symmetric{rounding}, not Hermitian: half of a factorisation is saved, short recurrences of conjugate gradients are not to be had.")
+                format!("Complex symmetric{rounding}, not Hermitian: a factorisation takes half the work, but \
+                    conjugate gradients do not apply.")
             }
             Kind::SkewSymmetric => format!("Skew-symmetric{rounding}: all eigenvalues are imaginary."),
             Kind::SymmetricPattern => {
-                "Not symmetric, though entries stand symmetrically: methods for unsymmetric matrices, orderings for symmetric ones."
+                "Not symmetric, but its pattern is: it needs methods for unsymmetric matrices, and can use orderings \
+                 for symmetric ones."
                     .into()
             }
-            Kind::Unsymmetric => "Not symmetric, and neither are the places of its entries.".into(),
+            Kind::Unsymmetric => "Not symmetric, and neither is its pattern.".into(),
         })
     }
 
@@ -97,14 +101,15 @@ impl Look {
         };
         Some(match self.definiteness {
             Definiteness::Positive => format!(
-                "Positive definite, for it is diagonally dominant with a positive diagonal: conjugate gradients and Cholesky's factorisation work.{m}"
+                "Positive definite, because it is diagonally dominant with a positive diagonal: conjugate gradients \
+                 and Cholesky's factorisation work.{m}"
             ),
             Definiteness::Negative => "Negative definite: solve -A x = -b by conjugate gradients.".into(),
             Definiteness::PositiveOrZero if self.has_constant_null_vector() => {
                 "No eigenvalue is negative.".into()
             }
             Definiteness::PositiveOrZero => {
-                "No eigenvalue is negative, for it is diagonally dominant; whether one is zero is not certain.".into()
+                "No eigenvalue is negative, because it is diagonally dominant; one may be zero.".into()
             }
             Definiteness::Indefinite => {
                 let mut reason = self.why_indefinite();
@@ -112,7 +117,8 @@ impl Look {
                 format!("{reason}. Conjugate gradients and Cholesky's factorisation fail; MINRES and L D L^T work.")
             }
             Definiteness::PerhapsPositive => {
-                "Perhaps positive definite: its diagonal and all its minors of order 2 allow it; conjugate gradients or a factorisation tell."
+                "Perhaps positive definite: its diagonal and all its minors of order 2 allow it; conjugate gradients \
+                 and Cholesky's factorisation report it if it is not."
                     .into()
             }
             Definiteness::PerhapsNegative => "Perhaps negative definite: try -A x = -b.".into(),
@@ -120,7 +126,8 @@ impl Look {
                 let gaps = self.facts.diagonal_zero;
                 return (self.is_square() && gaps > 0 && self.structure.rank == self.rows).then(|| {
                     format!(
-                        "{} diagonal {} zero or missing: rows must be exchanged before anything is divided by them (a matching finds how).",
+                        "{} diagonal {} zero or missing: rows must be exchanged before an elimination (a matching \
+                         finds an order).",
                         n(gaps),
                         plural(gaps, "entry is", "entries are")
                     )
@@ -145,10 +152,12 @@ impl Look {
         if self.is_square() && self.is_structurally_singular() {
             let missing = self.rows - structure.rank;
             return Some(format!(
-                "Structurally singular: whatever the values, the rank is at most {}. {} {} no partner among the columns left (such as row {}), and column {} none among the rows. Only a consistent b has a solution; else least squares.",
+                "Structurally singular: for any values, the rank is at most {}. {} {} no column to be matched with \
+                 (such as row {}), and column {} has no row. If b is not consistent, there is only a least-squares \
+                 solution.",
                 n(structure.rank),
                 n(missing),
-                plural(missing, "row finds", "rows find"),
+                plural(missing, "row has", "rows have"),
                 named(&structure.unmatched_rows),
                 named(&structure.unmatched_columns),
             ));
@@ -181,7 +190,7 @@ impl Look {
         }
         if structure.components > 1 {
             return Some(format!(
-                "It falls into {} systems that have nothing to do with each other, the largest square block has {} rows.",
+                "It consists of {} independent systems; the largest square block has {} rows.",
                 n(structure.components),
                 n(structure.largest_square)
             ));
@@ -204,7 +213,8 @@ impl Look {
         let by = &self.by_column;
         (by.dense_rows + by.dense_columns > 0).then(|| {
             format!(
-                "{} {} and {} {} far longer than others (up to {} and {} entries): orderings set them aside, and A^T A would fill.",
+                "{} {} and {} {} far longer than others (up to {} and {} entries): orderings put them last, and A^T A \
+                 would be dense.",
                 n(by.dense_rows),
                 plural(by.dense_rows, "row", "rows"),
                 n(by.dense_columns),
@@ -219,7 +229,8 @@ impl Look {
         let (rows, columns) = (self.row_decades(), self.column_decades());
         (rows.max(columns) >= WIDE).then(|| {
             format!(
-                "The largest entries of rows differ by {rows:.0} decades, those of columns by {columns:.0}: scale before solving, and before judging a residual."
+                "The largest entries of rows differ by {rows:.0} decades, those of columns by {columns:.0}: scale the \
+                 matrix before you solve or judge a residual."
             )
         })
     }

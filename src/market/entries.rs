@@ -129,7 +129,7 @@ pub(super) fn parser<T: Scalar>(header: &Header) -> Result<Parser<T>> {
     Ok(match (indices, header.field) {
         (_, Field::Complex) if !T::COMPLEX => {
             return Err(Error::Unsupported(format!(
-                "complex values where real ones ({}) are read, as they are from a pipe; the header says `complex`",
+                "the header says `complex`, but real values ({}) are expected here, as always from a pipe",
                 T::NAME
             )));
         }

@@ -59,7 +59,7 @@ impl Cause {
             )
             .into(),
             Cause::Surplus(entries) => {
-                format!("an entry more than the {entries} that the header promises").into()
+                format!("more than the {entries} entries that the header announces").into()
             }
             Cause::SkewDiagonal => "the diagonal of a skew-symmetric matrix must be zero".into(),
             Cause::HermitianDiagonal => "the diagonal of a hermitian matrix must be real".into(),

@@ -138,6 +138,7 @@ pub(super) struct HeaderParser<'a> {
     banner: Option<Banner>,
 }
 
+/// The words of the first line.
 #[derive(Clone, Copy)]
 struct Banner {
     vector: bool,

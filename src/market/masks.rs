@@ -27,7 +27,7 @@ mod vectors {
     fn bits<const N: usize>(bytes: &[u8; N], test: impl Fn(__m128i) -> __m128i) -> u64 {
         let mut bits = 0;
         for (k, bytes) in bytes.as_chunks::<16>().0.iter().enumerate() {
-            // SAFETY: SSE2 belongs to every x86-64 processor; the load is of 16 existing bytes, of any alignment.
+            // SAFETY: every x86-64 processor has SSE2; the load reads 16 existing bytes and needs no alignment.
             let found = unsafe { _mm_movemask_epi8(test(_mm_loadu_si128(bytes.as_ptr().cast()))) };
             bits |= u64::from(found as u16) << (16 * k);
         }
@@ -36,19 +36,19 @@ mod vectors {
 
     #[inline(always)]
     pub(super) fn at_most<const N: usize>(bytes: &[u8; N], limit: u8) -> u64 {
-        // SAFETY: SSE2 belongs to every x86-64 processor.
+        // SAFETY: every x86-64 processor has SSE2.
         bits(bytes, |b| unsafe { _mm_cmpeq_epi8(_mm_min_epu8(b, _mm_set1_epi8(limit as i8)), b) })
     }
 
     #[inline(always)]
     pub(super) fn at_least<const N: usize>(bytes: &[u8; N], limit: u8) -> u64 {
-        // SAFETY: SSE2 belongs to every x86-64 processor.
+        // SAFETY: every x86-64 processor has SSE2.
         bits(bytes, |b| unsafe { _mm_cmpeq_epi8(_mm_max_epu8(b, _mm_set1_epi8(limit as i8)), b) })
     }
 
     #[inline(always)]
     pub(super) fn equal<const N: usize>(bytes: &[u8; N], byte: u8) -> u64 {
-        // SAFETY: SSE2 belongs to every x86-64 processor.
+        // SAFETY: every x86-64 processor has SSE2.
         bits(bytes, |b| unsafe { _mm_cmpeq_epi8(b, _mm_set1_epi8(byte as i8)) })
     }
 }

@@ -137,6 +137,7 @@ fn next<T>(path: &Path, messages: &Receiver<Result<Message<T>>>) -> Result<Messa
     messages.recv().unwrap_or_else(|_| Err(gone(path)))
 }
 
+/// The error if the reading thread has ended without a result.
 fn gone(path: &Path) -> Error {
     Error::Io { path: path.to_owned(), source: io::Error::other("the reading thread ended") }
 }

@@ -162,7 +162,7 @@ impl<V: Scalar, B: Conversions> Dia<V, B> {
         Self::whole_of(backend, a, Self::found(backend, a)?)
     }
 
-    /// As [`Dia::whole_from_csr`] for arrays whose diagonals are known.
+    /// [`Dia::whole_from_csr`] for a matrix whose diagonals are known.
     pub(crate) fn whole_of_known(backend: &B, a: CsrParts<'_, V, B>, distances: Vec<i64>) -> Result<Self> {
         let (rows, nonzeros) = (a.rows, B::len(a.indices));
         Self::storage_of(rows, nonzeros, distances.len(), size_of::<V>()).check(Self::NAME)?;

@@ -28,7 +28,8 @@ impl<V: Scalar, B: CompressedSteps> Transposable<B> for Compressed<V, B> {
     }
 }
 
-/// In CSR, which accepts every matrix; the format of the rows might need too much padding for the columns.
+/// Implements the transpose as a copy in CSR, which can hold every matrix. The matrix's own format might need too much
+/// padding for the transpose.
 macro_rules! by_csr {
     ($($name:ident),*) => {$(
         impl<V: Scalar, B: Backend> Transposable<B> for $name<V, B> {

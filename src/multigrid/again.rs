@@ -61,7 +61,7 @@ pub(super) struct NewLevel<T: Scalar, B: Backend> {
 }
 
 impl<B: Backend> Kept<B> {
-    /// Bytes of all of it.
+    /// Returns the bytes of all arrays.
     pub(super) fn storage_bytes(&self) -> usize {
         let levels = self.levels.iter().map(|level| {
             let strong = level.strong.as_ref();

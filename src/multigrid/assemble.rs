@@ -205,10 +205,10 @@ pub(super) type Changed<'a, T, S, B> =
 /// Copies values in the precision of a cycle.
 type Write<'a, T, S, B> = dyn Fn(&<B as Backend>::Slice<T>, &mut <B as Backend>::Slice<S>) -> Result<()> + 'a;
 
-/// Brings a matrix to the precision of a cycle.
+/// Rounds a matrix to the precision of a cycle.
 type Rounded<'a, T, S, B> = dyn Fn(Csr<T, B>) -> Result<Csr<S, B>> + 'a;
 
-/// Makes a cycle anew.
+/// Makes a new cycle from levels.
 type Made<'a, T, S, B> = dyn Fn(Vec<NewLevel<T, B>>) -> Result<Cycle<S, B>> + 'a;
 
 /// Takes new values over: the first time by a cycle that is made anew, then into its matrices.
@@ -238,9 +238,9 @@ pub(super) fn take_over<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBa
     renew(backend, cycle, numbers?, inverse)
 }
 
-/// Smoothing on each of the levels, of so many steps where they say so; the scales of the first may be known. 1 bounds
-/// the eigenvalues unless blocks say otherwise. Where nothing is said of blocks, the first level decides; where
-/// factors are asked for, smoothing is with these.
+/// The smoothers of the levels, each with its number of steps if that is given; the scales of the first level may be
+/// known. With plain scaling, 1 bounds the eigenvalues. If the options leave open whether blocks are used, the first
+/// level decides; if they request incomplete factors, these are used.
 fn smoothers<T: Scalar, B: MultigridBackend>(
     backend: &B,
     levels: Vec<(&Csr<T, B>, Option<usize>)>,

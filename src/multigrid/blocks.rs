@@ -161,7 +161,7 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Blocks<T, B> {
         backend.group_product(&self.blocks, &self.units, &self.values, gemv)
     }
 
-    /// Bytes of all of it.
+    /// Returns the bytes of all arrays.
     pub(super) fn storage_bytes(&self) -> usize {
         self.blocks.storage_bytes()
             + B::len(&self.units) * size_of::<T::Real>()

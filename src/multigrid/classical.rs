@@ -5,7 +5,8 @@
 //! i influences j:                         row j depends strongly on i
 //!
 //! 3 - 1 - 4 - 1 - 5 - 9        measures: the number of unknowns that i influences, and a fixed fraction
-//! F - . - F - . - F - C        round 1: who has the largest measure of all beside it is coarse, who depends on it fine
+//! F - . - F - . - F - C        round 1: an unknown with the largest measure among its neighbours becomes coarse (C),
+//!                              and those that depend on it become fine (F)
 //! ```
 //!
 //! It is meant for M-matrices, whose couplings are all negative: interpolation then averages with positive weights, and

@@ -164,11 +164,11 @@ impl<T: Scalar, B: MultigridBackend> Transfer<T, B> {
 /// How the coarsest system is solved.
 #[derive(Debug)]
 pub(super) enum Coarsest<T: Scalar, B: MultigridBackend> {
-    /// By its inverse, stored as a matrix with every entry.
+    /// The coarsest level is solved with the inverse, stored as a matrix with every entry.
     Inverse(Csr<T, B>),
     /// By smoothing alone, because it is large and could not be coarsened further.
     Smoothed(Stored<T, B>, Smoother<T, B>),
-    /// By a cycle for the gathered system, on every rank.
+    /// The coarsest level is gathered on every rank and solved there by a cycle.
     Gathered(Box<Gathered<T, B>>),
 }
 
@@ -221,7 +221,7 @@ impl<T: Scalar, B: MultigridBackend> Coarsest<T, B> {
         }
     }
 
-    /// Those of `work_len` that smoothing needs.
+    /// The part of `work_len` that smoothing needs.
     fn smoothing_len(&self) -> usize {
         match self {
             Self::Smoothed(_, smoother) => smoother.work_len(),

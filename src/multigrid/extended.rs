@@ -27,8 +27,8 @@ use crate::parallel::{both, of_stretches};
 use crate::scalar::Scalar;
 use num_traits::{Float, Zero};
 
-/// A strong fine neighbour with a longer row is replaced by e_i too: its row would be read for each unknown that
-/// depends on it, and with so many neighbours it is hardly ever fine.
+/// A strong fine neighbour with a longer row is replaced by e_i too, because its row would be read for each unknown
+/// that depends on it. An unknown with so many neighbours is rarely fine.
 const LONGEST: usize = 1 << 10;
 
 /// The data from which rows of the prolongation are computed.

@@ -11,8 +11,8 @@ const PASSES: usize = 3;
 /// Rounds of a pass. Nodes that remain afterwards look for a block to join.
 const ROUNDS: u64 = 8;
 
-/// Returns whether the host checks after this round if a pair was found. It must then wait for the device, and most
-/// graphs take all rounds.
+/// Returns whether the host checks after this round if any pair was found. A check waits for the device, and most
+/// graphs need all rounds, so checks are rare.
 fn asked_after(round: u64) -> bool {
     round % 4 == 3 && round + 1 < ROUNDS
 }

@@ -96,9 +96,10 @@ pub(crate) use spread::{planes, seeming_grid, some_distances};
 use symmetrize::symmetrized;
 use tentative::{NearNull, Vectors};
 
-/// With longer rows a cycle stays in full precision: in half of it, rounding errors of such long sums are as large as the
-/// terms that keep such a matrix from being singular. On a graph with a vertex of 42 000 neighbours and weights over
-/// six decades, conjugate gradients take 14 iterations in full precision, and do not converge in hundreds in single.
+/// With longer rows a cycle stays in full precision: in half of it, rounding errors of such long sums are as large as
+/// the terms that keep such a matrix from being singular. On a graph with a vertex of 42 000 neighbours and weights
+/// over six decades, conjugate gradients take 14 iterations in full precision, and do not converge in hundreds in
+/// single.
 const LONGEST_IN_HALF: u32 = 10_000;
 
 /// The operations that multigrid needs of a backend, which builds all levels in its own memory.
@@ -197,7 +198,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
     ) -> Result<Self> {
         Error::check_dimension("entries of the near-null vectors", a.rows() * vectors, near_null.len())?;
         if vectors == 0 {
-            return Err(Error::InvalidArgument("multigrid from no near-null vectors".into()));
+            return Err(Error::InvalidArgument("multigrid needs at least one near-null vector".into()));
         }
         let alone = vectors == 1 && options.unknowns_a_node == 1;
         let near_null = if alone && near_null.iter().all(|value| *value == T::from_real(value.re())) {
@@ -539,7 +540,7 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
     /// matrix, the preconditioner is as it was.
     fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         if self.own.is_some() {
-            return Err(Error::Unsupported("new values of multigrid on several parts".into()));
+            return Err(Error::Unsupported("new values for multigrid on several ranks".into()));
         }
         let finest = self.facts.levels[0];
         Error::check_dimension("rows of the matrix", finest.rows, a.rows())?;
@@ -548,7 +549,7 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
             && Transposed::of(backend, a)?.is_hermitian() != *hermitian
         {
             if *near_null {
-                let what = "new values of which only some are Hermitian, of multigrid from given vectors";
+                let what = "new values that change the symmetry, for multigrid with near-null vectors";
                 return Err(Error::Unsupported(what.into()));
             }
             *self = Self::new(backend, a, options)?;
@@ -571,9 +572,7 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
         if let Some(known) = known
             && !again::same_pattern(backend, a.parts().pattern(), known)?
         {
-            return Err(Error::InvalidArgument(
-                "new values of multigrid in a matrix of another pattern".into(),
-            ));
+            return Err(Error::InvalidArgument("new values on another pattern, for multigrid".into()));
         }
         check_finite(backend, a)?;
         let (options, kept, facts) = (&self.options, &mut self.kept, &mut self.facts.levels);

@@ -246,16 +246,24 @@ impl MultigridOptions {
     pub(super) fn check(&self) -> Result<()> {
         let refused = |what: String| Err(Error::InvalidArgument(what));
         if !(0.0..=1.0).contains(&self.strength) {
-            return refused(format!("strength {} of couplings: from 0 to 1", self.strength));
+            return refused(format!(
+                "the threshold for strong connections must be from 0 to 1, not {}",
+                self.strength
+            ));
         }
         if self.weights == 0 {
-            return refused("multigrid with no weights of an unknown".into());
+            return refused("multigrid needs at least one weight per unknown".into());
         }
         if self.unknowns_a_node == 0 || self.steps == Some(0) || self.coarsest_rows == 0 {
-            return refused("multigrid with no unknowns a node, steps or coarsest rows".into());
+            return refused(
+                "multigrid needs at least one unknown per node, one step and one coarsest row".into(),
+            );
         }
         if self.most_entries.is_nan() || self.most_entries < 1.0 {
-            return refused(format!("{} times the entries of the matrix: 1 at least", self.most_entries));
+            return refused(format!(
+                "the limit on entries must be at least 1 time those of the matrix, not {}",
+                self.most_entries
+            ));
         }
         Ok(())
     }
@@ -320,7 +328,7 @@ impl fmt::Display for MultigridFacts {
         for LevelFacts { rows, entries } in &self.levels {
             write!(
                 f,
-                "\n  {rows} rows, {entries} entries, {:.1} a row",
+                "\n  {rows} rows, {entries} entries, {:.1} per row",
                 *entries as f64 / (*rows).max(1) as f64
             )?;
         }

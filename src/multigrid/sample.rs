@@ -50,8 +50,8 @@ fn sign_of_diagonal<T: Scalar>((columns, values): (&[u32], &[T]), row: usize) ->
     place.map_or(0.0, |place| values[place].re().to_f64().signum())
 }
 
-/// Whether some row has so many times the entries of the mean that levels are dense below it, and their rows wait for
-/// one thread (circuits; 29 ms an iteration for 15 000 unknowns, H200, 2026-11-28).
+/// Returns whether some row has `HUB` times the mean number of entries or more. Coarser levels are then dense, and one
+/// thread's row delays all others (circuits: 29 ms per iteration for 15 000 unknowns, H200, 2026-11-28).
 pub(crate) fn has_hubs<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<bool> {
     Ok(longest_row(backend, a)? as usize * a.rows() > HUB * a.nonzeros())
 }

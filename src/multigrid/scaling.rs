@@ -40,9 +40,9 @@ const STEPS: usize = 10;
 /// The diagonals of L and R.
 #[derive(Debug)]
 pub(super) struct Scaled<T: Scalar, B: Backend> {
-    /// None if L = R.
+    /// The scaling of rows; `None` if L = R.
     left: Option<B::Vec<T>>,
-    /// None if R = 1.
+    /// The scaling of columns; `None` if R = 1.
     pub(super) right: Option<B::Vec<T>>,
 }
 
@@ -84,7 +84,7 @@ impl<T: Scalar, B: MultigridBackend> Scaled<T, B> {
         backend.multiply(right, between, z)
     }
 
-    /// Bytes of both.
+    /// Returns the bytes of both diagonals.
     pub(super) fn storage_bytes(&self) -> usize {
         self.left.iter().chain(&self.right).map(|factors| B::len(factors) * size_of::<T>()).sum()
     }
@@ -166,7 +166,7 @@ fn smoothed<T: Scalar, B: MultigridBackend>(
     Ok(x)
 }
 
-/// The same for each unknown of the nodes by itself.
+/// Finds a near-null vector for each unknown of the nodes separately.
 fn of_each_unknown<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,

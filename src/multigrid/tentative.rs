@@ -15,7 +15,7 @@ const DEPENDENT: f64 = 1e-8;
 /// Near-null vectors, which A maps nearly to zero.
 #[derive(Debug)]
 pub(super) enum NearNull<T: Scalar, B: Backend> {
-    /// One real vector, where each unknown is a node.
+    /// One real near-null vector, if each unknown is a node.
     One(B::Vec<T::Real>),
     /// Any number of vectors.
     Several(Vectors<T>),
@@ -111,7 +111,7 @@ pub(super) enum Groups<T: Scalar, B: Backend> {
     /// The aggregate of each unknown, the norm of the near-null vector on each aggregate, and that vector itself unless
     /// it is all ones or equal to the norms of the level before.
     One { of: B::Vec<u32>, norms: Norms<T, B>, vector: Option<B::Vec<T::Real>> },
-    /// P itself.
+    /// Several vectors: the prolongation itself is stored.
     Several(Csr<T, B>),
 }
 
@@ -199,7 +199,7 @@ impl<T: Scalar, B: CoarseningSteps> Groups<T, B> {
         }
     }
 
-    /// Bytes of all of it.
+    /// Returns the bytes of all arrays.
     pub(super) fn storage_bytes(&self) -> usize {
         match self {
             Self::One { of, norms, vector } => {

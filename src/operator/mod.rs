@@ -46,7 +46,7 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
     {
         if op.transposes() || (op.conjugates() && T::COMPLEX) {
             return Err(Error::Unsupported(
-                "this operator knows no product with its transpose: implement LinearOperator::product_op"
+                "this operator has no product with its transpose: implement LinearOperator::product_op"
                     .into(),
             ));
         }

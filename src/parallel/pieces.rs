@@ -12,7 +12,7 @@ pub(crate) struct AtLeast<P> {
     pub(super) least: usize,
 }
 
-// SAFETY: the items are those of the pieces within.
+// SAFETY: the items are those of the inner pieces.
 unsafe impl<P: Pieces> Pieces for AtLeast<P> {
     type Item = P::Item;
 
@@ -22,7 +22,7 @@ unsafe impl<P: Pieces> Pieces for AtLeast<P> {
 
     #[inline]
     unsafe fn item(&self, number: usize) -> P::Item {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.pieces.item(number) }
     }
 
@@ -34,7 +34,7 @@ unsafe impl<P: Pieces> Pieces for AtLeast<P> {
 /// [`Pieces::zip`]: as many items as the shorter has.
 pub(crate) struct Zip<A, B>(pub(super) A, pub(super) B);
 
-// SAFETY: the parts of items of different numbers belong to items of different numbers.
+// SAFETY: items with different numbers consist of items with different numbers.
 unsafe impl<A: Pieces, B: Pieces> Pieces for Zip<A, B> {
     type Item = (A::Item, B::Item);
 
@@ -44,7 +44,7 @@ unsafe impl<A: Pieces, B: Pieces> Pieces for Zip<A, B> {
 
     #[inline]
     unsafe fn item(&self, number: usize) -> Self::Item {
-        // SAFETY: as the caller promises; each of the two has at least as many items as this.
+        // SAFETY: guaranteed by the caller; each of the two has at least as many items as this.
         unsafe { (self.0.item(number), self.1.item(number)) }
     }
 
@@ -73,10 +73,10 @@ unsafe impl Pieces for Numbers {
 /// Items by value; taking one leaves its place empty.
 pub(crate) struct Owned<T>(Vec<UnsafeCell<Option<T>>>);
 
-// SAFETY: places are reached through `Pieces::item` alone, each by one thread.
+// SAFETY: elements are accessed through `Pieces::item` alone, each by one thread.
 unsafe impl<T: Send> Sync for Owned<T> {}
 
-// SAFETY: each item is moved out of a place of its own.
+// SAFETY: each item is moved out of its own element.
 unsafe impl<T: Send> Pieces for Owned<T> {
     type Item = T;
 
@@ -86,7 +86,7 @@ unsafe impl<T: Send> Pieces for Owned<T> {
 
     #[inline]
     unsafe fn item(&self, number: usize) -> T {
-        // SAFETY: the caller promises that nobody else asks for this item, so nobody else is at its place.
+        // SAFETY: the caller guarantees that no other thread requests this item.
         unsafe { (*self.0[number].get()).take() }.expect("each item is taken once")
     }
 }
@@ -94,7 +94,7 @@ unsafe impl<T: Send> Pieces for Owned<T> {
 /// The elements of a slice.
 pub(crate) struct Iter<'a, T>(&'a [T]);
 
-// SAFETY: nothing is written.
+// SAFETY: the items are shared references.
 unsafe impl<'a, T: Sync> Pieces for Iter<'a, T> {
     type Item = &'a T;
 
@@ -104,7 +104,7 @@ unsafe impl<'a, T: Sync> Pieces for Iter<'a, T> {
 
     #[inline]
     unsafe fn item(&self, number: usize) -> &'a T {
-        // SAFETY: the caller promises that there is such an element.
+        // SAFETY: the caller guarantees that the element exists.
         unsafe { self.0.get_unchecked(number) }
     }
 }
@@ -116,7 +116,7 @@ struct Places<'a, T> {
     lent: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: through a reference to this, elements are reached by `Places::part` alone, each by one thread.
+// SAFETY: a shared reference gives access to elements through `Places::part` alone, each by one thread.
 unsafe impl<T: Send> Sync for Places<'_, T> {}
 
 impl<'a, T> Places<'a, T> {
@@ -130,7 +130,7 @@ impl<'a, T> Places<'a, T> {
     /// The elements exist, and none of them is requested twice.
     #[inline]
     unsafe fn part(&self, start: usize, length: usize) -> &'a mut [T] {
-        // SAFETY: as the caller promises; the slice is lent for 'a, and to this value alone.
+        // SAFETY: guaranteed by the caller; the slice is borrowed for 'a by this value alone.
         unsafe { std::slice::from_raw_parts_mut(self.first.add(start), length) }
     }
 }
@@ -138,7 +138,7 @@ impl<'a, T> Places<'a, T> {
 /// The elements of a slice, mutable.
 pub(crate) struct IterMut<'a, T>(Places<'a, T>);
 
-// SAFETY: each item is another element.
+// SAFETY: items with different numbers are different elements.
 unsafe impl<'a, T: Send> Pieces for IterMut<'a, T> {
     type Item = &'a mut T;
 
@@ -148,7 +148,7 @@ unsafe impl<'a, T: Send> Pieces for IterMut<'a, T> {
 
     #[inline]
     unsafe fn item(&self, number: usize) -> &'a mut T {
-        // SAFETY: the caller promises that there is such an element, and that nobody asks for it twice.
+        // SAFETY: the caller guarantees that the element exists and is requested once.
         unsafe { &mut *self.0.first.add(number) }
     }
 }
@@ -159,7 +159,7 @@ pub(crate) struct Chunks<'a, T> {
     size: usize,
 }
 
-// SAFETY: nothing is written.
+// SAFETY: the items are shared references.
 unsafe impl<'a, T: Sync> Pieces for Chunks<'a, T> {
     type Item = &'a [T];
 
@@ -180,7 +180,7 @@ pub(crate) struct ChunksMut<'a, T> {
     size: usize,
 }
 
-// SAFETY: chunks of different numbers have no element in common.
+// SAFETY: chunks with different numbers have no element in common.
 unsafe impl<'a, T: Send> Pieces for ChunksMut<'a, T> {
     type Item = &'a mut [T];
 
@@ -191,7 +191,7 @@ unsafe impl<'a, T: Send> Pieces for ChunksMut<'a, T> {
     #[inline]
     unsafe fn item(&self, number: usize) -> &'a mut [T] {
         let start = number * self.size;
-        // SAFETY: the caller promises that the chunk begins before the slice ends, and that nobody asks for it twice.
+        // SAFETY: the caller guarantees that the chunk starts inside of the slice and is requested once.
         unsafe { self.places.part(start, self.size.min(self.places.len - start)) }
     }
 }
@@ -211,7 +211,7 @@ impl<'a, T, S: Offset> Cut<'a, T, S> {
     }
 }
 
-// SAFETY: starts ascend, so parts of different numbers have no element in common.
+// SAFETY: starts ascend, so parts with different numbers have no element in common.
 unsafe impl<'a, T: Send, S: Offset> Pieces for Cut<'a, T, S> {
     type Item = &'a mut [T];
 
@@ -223,8 +223,8 @@ unsafe impl<'a, T: Send, S: Offset> Pieces for Cut<'a, T, S> {
     unsafe fn item(&self, number: usize) -> &'a mut [T] {
         let start = self.starts[number].to_usize();
         let end = self.starts.get(number + 1).map_or(self.places.len, |end| end.to_usize());
-        // SAFETY: `Cut::new` has seen to it that parts lie in the slice, and the caller promises that nobody asks for
-        // this one twice.
+        // SAFETY: `Cut::new` has checked that the parts are inside of the slice, and the caller guarantees that this
+        // one is requested once.
         unsafe { self.places.part(start, end - start) }
     }
 }

@@ -82,6 +82,7 @@ struct Board {
     job: UnsafeCell<Option<Job>>,
 }
 
+/// A caller's thread and its helpers, with the board on which loops are posted.
 struct Team {
     board: Line<Board>,
     places: Vec<Line<Place>>,
@@ -91,9 +92,9 @@ struct Team {
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-// SAFETY: all but `job` is made for sharing. The owner alone writes `job`, while no helper is in a loop (the count is 0
-// and the loop closed), and helpers read it between entering an open loop and leaving it, see `Team::enter`. What its
-// pointer leads to is `Sync`.
+// SAFETY: every field except `job` is made for sharing. Only the owner writes `job`, and only while no helper is in a
+// loop (the count is 0 and the loop is closed). Helpers read it after they have entered an open loop and before they
+// leave it, see `Team::enter`. The target of its pointer is `Sync`.
 unsafe impl Send for Team {}
 // SAFETY: as above.
 unsafe impl Sync for Team {}
@@ -128,7 +129,7 @@ pub(crate) fn gather(work: Duration) {
 
 /// Requests helpers until the team has this many threads.
 fn gather_threads(threads: usize) {
-    // A thread that is about to end gathers none.
+    // A thread that is about to end gathers no team.
     let _ = CALLER.try_with(|caller| {
         let team = &caller.get_or_init(Caller::new).team;
         let helpers = threads.min(team.places.len()).saturating_sub(1);
@@ -176,7 +177,7 @@ impl Caller {
         if self.busy.get() { 1 } else { threads.min(self.team.places.len()) }
     }
 
-    /// None if there is no team for it.
+    /// Runs the loop with a team; `None` if there is no team for it.
     fn run(&self, parts: usize, body: &(dyn Fn(usize) + Sync)) -> Option<thread::Result<()>> {
         let threads = self.threads();
         if threads == 1 || parts > COUNT as usize {
@@ -200,10 +201,11 @@ impl Team {
         body: &(dyn Fn(usize) + Sync),
     ) -> thread::Result<()> {
         let body: *const (dyn Fn(usize) + Sync + '_) = body;
-        // SAFETY: the two types differ in the lifetime alone; this function ends after the last use of the pointer.
+        // SAFETY: the two types differ only in the lifetime, and this function returns after the last use of the
+        // pointer.
         let body: *const (dyn Fn(usize) + Sync + 'static) = unsafe { std::mem::transmute(body) };
         let job = Job { body, parts, shares, number };
-        // SAFETY: the loop before this one is closed and has no helpers in it, so nobody reads.
+        // SAFETY: the previous loop is closed and no helper is in it, so no thread reads the job.
         unsafe { *self.board.0.job.get() = Some(job) };
         // The count is kept: a helper may be entering at this moment.
         let upper = (number << NUMBER) | ((shares as u64) << SHARES) | OPEN;
@@ -269,8 +271,8 @@ impl Team {
         let state = self.board.0.state.fetch_add(1, Ordering::Acquire);
         let number = has_share(state).then_some(state >> NUMBER);
         if number.is_some() {
-            // SAFETY: the loop was open when this thread was counted in, so the owner wrote the job before, and does
-            // not write it again until this thread is counted out.
+            // SAFETY: the loop was open when this thread was counted in. So the owner has written the job before, and
+            // does not write it again until this thread is counted out.
             let job = unsafe { *self.board.0.job.get() };
             let worked =
                 catch_unwind(AssertUnwindSafe(|| job.into_iter().for_each(|job| self.work(job, place))));
@@ -284,7 +286,7 @@ impl Team {
 
     /// Runs the remaining parts of its own share, then those of others.
     fn work(&self, job: Job, place: usize) {
-        // SAFETY: `Team::run`, whose argument this is, waits until all who work have left.
+        // SAFETY: `Team::run`, which owns the body, waits until all helpers have left.
         let body = unsafe { &*job.body };
         for share in (place..job.shares).chain(0..place) {
             while let Some(part) = self.claim(job, share) {

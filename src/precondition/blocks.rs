@@ -54,7 +54,7 @@ impl<T: Scalar, B: PreconditionSteps + RowFacts> BlockJacobi<T, B> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         if let Some(&size) = sizes.iter().find(|size| !(1..=DENSE_LIMIT).contains(*size)) {
             return Err(Error::InvalidArgument(format!(
-                "a block of {size} rows: 1 to {DENSE_LIMIT} are possible"
+                "a block must have 1 to {DENSE_LIMIT} rows, not {size}"
             )));
         }
         Error::check_dimension("rows of all blocks", a.rows(), sizes.iter().sum())?;

@@ -99,7 +99,9 @@ impl<T: Scalar, B: PreconditionSteps + RowFacts> Chebyshev<T, B> {
         check(&*a, &diagonal, steps)?;
         let (low, high) = bounds;
         if !(low > 0.0 && low < high && high.is_finite()) {
-            return Err(Error::InvalidArgument(format!("a Chebyshev interval from {low:e} to {high:e}")));
+            return Err(Error::InvalidArgument(format!(
+                "invalid Chebyshev interval: from {low:e} to {high:e}"
+            )));
         }
         let (mut uneven, mut factor) = (true, 1.0);
         if diagonal.is_even() && a.rows() > 0 {
@@ -126,7 +128,7 @@ fn check<T: Scalar, B: PreconditionSteps + RowFacts>(
     steps: usize,
 ) -> Result<()> {
     if steps == 0 {
-        return Err(Error::InvalidArgument("a Chebyshev preconditioner of no steps".into()));
+        return Err(Error::InvalidArgument("a Chebyshev preconditioner needs at least 1 step".into()));
     }
     Error::check_dimension("rows of the diagonal", a.rows(), B::len(diagonal.inverse()))?;
     Error::check_dimension("columns of a square operator", a.rows(), a.columns())

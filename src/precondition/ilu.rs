@@ -74,7 +74,8 @@ impl<T: Scalar, B: TriangularSteps> Ilu<T, B> {
         let (below, above) = factors.depth();
         if below.max(above) > most {
             return Err(Error::Unsupported(format!(
-                "factors without fill have {below} and {above} levels of rows for {} rows: they wait for each other",
+                "incomplete factors without fill have {below} and {above} level sets for {} rows, too many to solve \
+                 in parallel",
                 a.rows()
             )));
         }

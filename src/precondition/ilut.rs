@@ -85,7 +85,8 @@ impl<T: Scalar, B: TriangularSteps> Ilut<T, B> {
         let (matching, scaling) = product_matching_within_reason(&a)?.into_parts();
         if !matching.is_perfect() {
             return Err(Error::Unsupported(format!(
-                "an incomplete factorisation of a structurally singular matrix: {} of its {} rows find no column",
+                "an incomplete factorisation of a structurally singular matrix: {} of its {} rows can't be matched \
+                 with a column",
                 matching.unmatched_rows().len(),
                 a.rows()
             )));
@@ -214,7 +215,8 @@ fn factorise<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Rows<T>> {
             if done as f64 > most_work {
                 let share = i as f64 / n as f64;
                 return Err(Error::Unsupported(format!(
-                    "an incomplete factorisation that takes {done} multiplications for {:.0} % of the rows",
+                    "an incomplete factorisation this expensive: it has taken {done} multiplications for {:.0} % of \
+                     the rows",
                     100.0 * share
                 )));
             }

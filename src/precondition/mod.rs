@@ -77,7 +77,7 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
         0
     }
 
-    /// The same for scalars of half the width.
+    /// The workspace, in scalars of half the width.
     fn narrow_work_len(&self) -> usize {
         0
     }
@@ -131,7 +131,7 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
     /// [`Error::Unsupported`] if M can't take new values and must be made anew, as the provided method says; and the
     /// errors of setting M up. After an error M must be updated again before it is used.
     fn update(&mut self, _backend: &B, _a: &Csr<T, B>) -> Result<()> {
-        Err(Error::Unsupported("this preconditioner takes no new values: make it anew".into()))
+        Err(Error::Unsupported("new values for this preconditioner: make a new one".into()))
     }
 
     /// Returns whether an application waits for the backend, so that a solver can't record it.

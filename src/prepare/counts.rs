@@ -1,9 +1,9 @@
-//! The elimination tree of a graph in some order, and the entries of each column of its factor.
+//! The elimination tree of a graph in some order, and the number of entries in each column of its factor.
 //!
-//! An order by dissection has long stretches of vertices that are coupled with no vertex before their stretch: the sides
-//! of separators. What the tree has there, and what columns have, depends on the stretch alone, so all threads work on
-//! stretches. For the vertices between them a whole tree in a stretch is one vertex, its root, coupled with what the
-//! tree is coupled with outside: elimination makes these couplings of it.
+//! If the order comes from dissection, it has long stretches of vertices that are coupled with no vertex before their
+//! stretch: the sides of separators. The tree and the counts within such a stretch depend on the stretch alone, so all
+//! threads work on stretches. For the vertices between stretches, a whole tree of a stretch acts like one vertex, its
+//! root, which is coupled with everything that the tree is coupled with outside; elimination creates these couplings.
 
 use super::order_size::Renumbered;
 use crate::parallel::Cut;
@@ -14,12 +14,13 @@ use std::ops::Range;
 /// No vertex.
 const NONE: u32 = u32::MAX;
 
-/// A stretch that is not the last of its kind has this part of all vertices at least, and so many.
+/// A stretch has at least this part (one over it) of all vertices, and at least the second number; only the last one of
+/// a kind may be shorter.
 const PART: usize = 64;
 const LEAST: usize = 1 << 10;
 
-/// The first row below the diagonal of each column of L, `u32::MAX` where there is none, and the entries of each column,
-/// the diagonal among them.
+/// Returns for each column of L the first row below the diagonal, `u32::MAX` if there is none, and the number of
+/// entries including the diagonal.
 pub(crate) fn tree_and_counts(graph: &Renumbered) -> (Vec<u32>, Vec<u32>) {
     let stretches = stretches(graph);
     let parents = tree(graph, &stretches);
@@ -32,7 +33,7 @@ pub(crate) fn elimination_tree(graph: &Renumbered) -> Vec<u32> {
     tree(graph, &stretches(graph))
 }
 
-/// Stretches of vertices, and whether each is coupled with no vertex before it; together they have all vertices.
+/// A division of all vertices into stretches, and whether each is independent: coupled with no vertex before it.
 struct Stretches {
     starts: Vec<u64>,
     independent: Vec<bool>,
@@ -44,7 +45,7 @@ impl Stretches {
         self.starts[k] as usize..self.starts.get(k + 1).map_or(self.vertices, |&end| end as usize)
     }
 
-    /// Vertices of no independent stretch.
+    /// The vertices of all stretches that are not independent.
     fn others(&self) -> impl Iterator<Item = u32> + '_ {
         let others = (0..self.starts.len()).filter(|&k| !self.independent[k]);
         others.flat_map(|k| self.range(k)).map(|vertex| vertex as u32)
@@ -62,7 +63,7 @@ fn stretches(graph: &Renumbered) -> Stretches {
     for (vertex, &first) in (0_u64..).zip(&first) {
         let (start, is_independent) =
             (starts.last().copied().unwrap_or(0), independent.last().copied().unwrap_or(false));
-        // The first vertex of all begins one.
+        // The very first vertex begins a stretch.
         let begins = u64::from(first) == vertex;
         let next = match is_independent {
             true if u64::from(first) < start => Some(false),
@@ -95,8 +96,8 @@ fn tree(graph: &Renumbered, stretches: &Stretches) -> Vec<u32> {
     parents
 }
 
-/// From each neighbour before a row up to the row, which becomes the parent of what had none. Vectors begin with the
-/// vertex `first`.
+/// Climbs from each neighbour before a row up to the row, which becomes the parent of the last vertex without one. The
+/// arrays begin with vertex `first`.
 fn climb(graph: &Renumbered, row: u32, first: u32, parents: &mut [u32], ancestors: &mut [u32]) {
     look_at(row as usize);
     for &neighbour in graph.row(row as usize) {
@@ -112,7 +113,7 @@ fn climb(graph: &Renumbered, row: u32, first: u32, parents: &mut [u32], ancestor
     }
 }
 
-/// What a tree is coupled with outside of its stretch, by its root.
+/// The vertices outside of its stretch that each tree is coupled with, by its root.
 type Coupled = Vec<(u32, Vec<u32>)>;
 
 fn counts(graph: &Renumbered, parents: &[u32], stretches: &Stretches) -> Vec<u32> {
@@ -129,7 +130,7 @@ fn counts(graph: &Renumbered, parents: &[u32], stretches: &Stretches) -> Vec<u32
         };
         parts.enumerate().map(of_stretch).collect()
     };
-    // Roots and the vertices of no stretch, and what they are coupled with behind them, under numbers of their own.
+    // Numbers the roots and the vertices between stretches, so that their couplings form a small graph.
     let mut found: Vec<(u32, Vec<u32>)> = coupled.into_iter().flatten().collect();
     found.extend(stretches.others().map(|vertex| (vertex, Vec::new())));
     found.sort_unstable_by_key(|(vertex, _)| *vertex);
@@ -154,7 +155,7 @@ fn counts(graph: &Renumbered, parents: &[u32], stretches: &Stretches) -> Vec<u32
     };
     let all = of_forest(&above, found.len(), behind, |_, _| {});
     for ((vertex, coupled), count) in found.iter().zip(all) {
-        // Roots are known from their stretches.
+        // The counts of roots are known from their stretches.
         if coupled.is_empty() {
             counts[*vertex as usize] = count;
         }
@@ -162,7 +163,7 @@ fn counts(graph: &Renumbered, parents: &[u32], stretches: &Stretches) -> Vec<u32
     counts
 }
 
-/// Writes the counts of a stretch that is coupled with nothing before it.
+/// Writes the counts of an independent stretch.
 fn of_stretch(graph: &Renumbered, parents: &[u32], range: Range<usize>, counts: &mut [u32]) -> Coupled {
     let (first, end) = (range.start as u32, range.end as u32);
     let local: Vec<u32> =
@@ -187,10 +188,10 @@ fn of_stretch(graph: &Renumbered, parents: &[u32], range: Range<usize>, counts: 
     coupled
 }
 
-/// Entries of each column from the leaves of the row subtrees: Gilbert, Ng and Peyton, "An efficient algorithm to compute
-/// row and column counts for sparse Cholesky factorization", SIAM J. Matrix Anal. Appl. 15 (1994). There may be more
-/// rows than columns; `behind` gives those that a column is coupled with behind it. Told is for each root which of the
-/// rows without a column its tree is coupled with.
+/// Counts the entries of each column from the leaves of the row subtrees (Gilbert, Ng and Peyton, "An efficient
+/// algorithm to compute row and column counts for sparse Cholesky factorization", SIAM J. Matrix Anal. Appl. 15, 1994).
+/// There may be more rows than columns; `behind` gives the rows after a column that it is coupled with. `tell` receives
+/// each root with the rows beyond all columns that its tree is coupled with.
 fn of_forest<I: Iterator<Item = u32>>(
     parents: &[u32],
     rows: usize,
@@ -199,7 +200,7 @@ fn of_forest<I: Iterator<Item = u32>>(
 ) -> Vec<u32> {
     let n = parents.len();
     let post = postorder(parents);
-    // The first descendant of each vertex, by its place in the postorder.
+    // The place of each vertex's first descendant in the postorder.
     let mut first = vec![NONE; n];
     let mut counts = vec![0_i64; n];
     for (place, &leaf) in post.iter().enumerate() {
@@ -213,7 +214,7 @@ fn of_forest<I: Iterator<Item = u32>>(
     let mut latest = vec![NONE; rows];
     let mut previous_leaf = vec![NONE; rows];
     let mut sets: Vec<u32> = (0..n as u32).collect();
-    // Where the tree at hand begins, and the rows without a column that it has met.
+    // Where the current tree begins, and the rows beyond all columns that it has met.
     let (mut tree, mut met) = (0, Vec::new());
     for (step, &column) in post.iter().enumerate() {
         look_at(step);
@@ -227,7 +228,7 @@ fn of_forest<I: Iterator<Item = u32>>(
             if is_met && start <= known {
                 continue;
             }
-            // A leaf of the subtree of this row.
+            // This column is a leaf of the row's subtree.
             latest[row as usize] = start;
             counts[column as usize] += 1;
             let before = std::mem::replace(&mut previous_leaf[row as usize], column);
@@ -246,7 +247,7 @@ fn of_forest<I: Iterator<Item = u32>>(
         }
     }
     for column in 0..n {
-        // A parent stands behind its children.
+        // Parents come after their children.
         if parents[column] != NONE {
             counts[parents[column] as usize] += counts[column];
         }
@@ -254,7 +255,7 @@ fn of_forest<I: Iterator<Item = u32>>(
     counts.into_iter().map(|count| count as u32).collect()
 }
 
-/// Children before parents, subtree by subtree.
+/// Returns the vertices with children before parents, one subtree after the other.
 pub(crate) fn postorder(parents: &[u32]) -> Vec<u32> {
     let n = parents.len();
     let (mut first, mut next) = (vec![NONE; n], vec![NONE; n]);
@@ -281,7 +282,7 @@ pub(crate) fn postorder(parents: &[u32]) -> Vec<u32> {
     order
 }
 
-/// The root of a vertex's set; the path there is shortened.
+/// Returns the root of a vertex's set, and shortens the path there.
 fn common_ancestor(sets: &mut [u32], vertex: u32) -> u32 {
     let mut root = vertex;
     while sets[root as usize] != root {

@@ -1,4 +1,4 @@
-//! Which order of elimination a factorisation gets.
+//! Chooses the order of elimination for a factorisation.
 
 use super::dissection::{Beyond, InRegions, Most, dissection_order, minimum_degree_within, order_in_regions};
 use super::nearby::nearby;
@@ -9,26 +9,26 @@ use crate::matrix::Csr;
 use crate::scalar::Scalar;
 use std::fmt;
 
-/// Below so many multiplications a factorisation is over before dissection is.
+/// A factorisation with fewer multiplications takes less time than dissection.
 const DISSECTED_FROM: f64 = 1e9;
-/// Multiplications in the time that dissection takes for a vertex, and what it must save: it mostly halves the work.
-/// Measured on one core: 3 to 6 us for a vertex, and 3e9 multiplications a second.
+/// Dissection has to save this many multiplications a vertex, which take as long as it does itself; it halves the work
+/// in most cases. It takes 3 to 6 us a vertex on one core, which makes 3e9 multiplications a second.
 const FOR_A_VERTEX: f64 = 2e4;
-/// What dissection has been seen to divide the work by, at most.
+/// Dissection was never seen to reduce the work by a larger factor.
 const AT_BEST: f64 = 10.0;
-/// Rows from which on minimum degree is this crate's own where the work is limited: it ends where a library's goes on
-/// for a minute until it has an order that nobody can use.
+/// If work is limited, this crate's own minimum degree is used from this number of rows on, because it can stop early.
+/// A library's would go on for a minute to find an order that is of no use.
 const LIMITED_FROM: usize = 50_000;
-/// Entries that the search for an order may read for each multiplication that the factorisation may take. An entry was
-/// seen to take 10 to 20 ns, as long as 50 multiplications, and half of the time is for the search; it ends searches that
-/// would take minutes, so a factor of two is of no concern.
+/// The search for an order may read this many list entries for each multiplication that the factorisation may take. An
+/// entry takes 10 to 20 ns, as long as 50 multiplications, and half of the time is for the search. The limit is for
+/// searches that would take minutes, so a factor of two does not matter.
 const SEARCHED: f64 = 0.01;
-/// Rows from which on a graph is cut in regions, whose orders all threads find. On one thread what comes before the
-/// numbers takes 1.5 times as long with regions for a mesh in the plane of 10^4 points, as long for 2.5 10^4, and 0.6
-/// times as long for 5 10^4 (an EPYC, 2026-11-28).
+/// From this number of rows on a graph is cut into regions, which all threads order. With regions, on one thread,
+/// everything before the numerical factorisation takes 1.5 times as long for a mesh in the plane of 10^4 points,
+/// equally long for 2.5 10^4, and 0.6 times as long for 5 10^4 (an EPYC, 2026-11-28).
 const REGIONS_FROM: usize = 50_000;
 
-/// Ways to find an order of elimination.
+/// The kinds of fill-reducing orderings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum OrderKind {
@@ -48,9 +48,9 @@ impl fmt::Display for OrderKind {
     }
 }
 
-/// An order by nested dissection, and what a factor in it takes, where that is less than the given multiplications of
-/// another order. Dissection is tried where there is so much to do that the time for it can be gained back, and where
-/// it may bring the work below `most` multiplications; give infinity where any work is done.
+/// Returns an order by nested dissection and the size of a factor in it, if that takes fewer multiplications than
+/// another order, whose number is given. Dissection is tried only if it may save more time than it takes, and if it may
+/// bring the work below `most` multiplications; `most` is infinite if any amount of work is done.
 ///
 /// # Errors
 /// As [`nested_dissection`](super::nested_dissection).
@@ -68,33 +68,33 @@ pub fn better_dissection<T: Scalar>(
     Ok(Some((order, size)).filter(|(_, size)| size.multiplications < multiplications))
 }
 
-/// Multiplications from which on dissection is tried for so many rows.
+/// The number of multiplications from which on dissection is tried for a matrix of this many rows.
 fn dissected_from(rows: usize) -> f64 {
     DISSECTED_FROM.max(FOR_A_VERTEX * rows as f64)
 }
 
-/// Dissection to its end, and what a factor in that order takes.
+/// Dissects the whole graph, and counts what a factor in that order has.
 fn dissected(graph: &Adjacency<'_>) -> Result<(Permutation, Counted)> {
     let order = dissection_order(graph)?;
     let counted = Counted::new(graph, &order)?;
     Ok((order, counted))
 }
 
-/// What a search for the order of a large matrix comes to.
+/// The result of a search for the order of a large matrix.
 pub(crate) enum Sought<F> {
-    /// What was found.
+    /// An order was found.
     Found(F),
-    /// A Cholesky factorisation takes so many multiplications at least, too many even for what dissection saves.
+    /// A Cholesky factorisation takes at least this many multiplications, too many even after dissection.
     TooLong(f64),
-    /// The search was ended after so many entries: it takes as long as a factorisation may.
+    /// The search was ended after reading this many entries, because it takes as long as a factorisation may.
     Ended(f64),
-    /// Nothing was sought, or nothing is there that this search could find.
+    /// Nothing was searched for, or there is nothing that this search could find.
     Nothing,
 }
 
-/// An order of a large matrix whose graph has small separators, by dissection into regions or down to its end, found on
-/// all threads, and what a factor in it takes; a factorisation may take `most` multiplications. Nothing is found where
-/// there are few rows or large separators, so that minimum degree comes first.
+/// Orders a large matrix whose graph has small separators, by dissection into regions or down to its leaves, with all
+/// threads, and counts what a factor in that order has; a factorisation may take `most` multiplications. Nothing is
+/// found if there are few rows or if separators are large; minimum degree is tried first then.
 ///
 /// # Errors
 /// As [`nested_dissection`](super::nested_dissection).
@@ -133,8 +133,8 @@ fn order_of_graph(graph: &Adjacency<'_>, most: f64) -> Result<Sought<(Permutatio
     })
 }
 
-/// An order by minimum degree for a large matrix whose factorisation may take `most` multiplications; nothing is sought
-/// where there are few rows, or any work is done.
+/// Orders a large matrix by minimum degree if its factorisation is limited to `most` multiplications. Nothing is
+/// searched for if there are few rows or no limit.
 ///
 /// # Errors
 /// As [`nested_dissection`](super::nested_dissection).

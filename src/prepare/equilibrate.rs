@@ -8,35 +8,35 @@ use crate::parallel::both;
 use crate::scalar::Scalar;
 use crate::work::look_at;
 
-/// Passes over the matrix at most: each halves the distance of all logarithms from their goal.
+/// The maximum number of passes; each one halves the distance of all logarithms from their goal.
 const PASSES: usize = 30;
 
-/// Where the largest magnitudes of all rows and columns are within 2 to this, another pass would be lost in rounding to
-/// powers of two.
+/// If the largest magnitudes of all rows and columns are within a factor of 2 to this power of 1, another pass would be
+/// lost in the rounding to powers of two.
 const NEAR_ENOUGH: f64 = 0.25;
 
-/// Factors that bring the largest magnitude of each row and of each column near 1 (from 1/3 to 3): Ruiz, "A scaling
-/// algorithm to equilibrate both rows and columns norms in matrices", report RAL-TR-2001-034, in the maximum norm. All
-/// are powers of two, so that no entry is rounded. Rows and columns of zeros keep the factor 1. At most 30 passes over
-/// the entries.
+/// Computes factors that bring the largest magnitude of each row and column near 1 (between 1/3 and 3): Ruiz, "A
+/// scaling algorithm to equilibrate both rows and columns norms in matrices", report RAL-TR-2001-034, in the maximum
+/// norm. All factors are powers of two, so no entry is rounded. Rows and columns of zeros keep the factor 1. There are
+/// at most 30 passes over the entries.
 ///
 /// # Errors
-/// Where an entry is infinite or not a number, where there are 2^32 - 1 rows or columns or more, or without memory.
+/// If an entry is infinite or not a number, if there are 2^32 - 1 rows or columns or more, or without memory.
 pub fn equilibrate<T: Scalar>(a: &Csr<T>) -> Result<Scaling> {
     scaled(a, false)
 }
 
-/// As [`equilibrate`] with one factor for row i and column i, so that D A D is symmetric where A is. A matrix that is
-/// not symmetric gets one for which the larger of both is near 1.
+/// The same with equal factors for row i and column i, so that D A D is symmetric if A is. For an unsymmetric matrix
+/// the larger of both is brought near 1.
 ///
 /// # Errors
-/// As [`equilibrate`], and unless A is square.
+/// As [`equilibrate`], and if A is not square.
 pub fn equilibrate_symmetric<T: Scalar>(a: &Csr<T>) -> Result<Scaling> {
     Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
     scaled(a, true)
 }
 
-/// Largest logarithms of rows and columns under the factors so far.
+/// The largest logarithms of rows and columns with the current factors.
 struct Largest {
     rows: Vec<f64>,
     columns: Vec<f64>,

@@ -6,11 +6,10 @@ use crate::error::{Error, Result};
 use crate::graph::Permutation;
 use crate::work::look_at;
 
-/// What stands for "none" where a row or a column has no partner.
+/// Stands for "none" if a row or a column has no partner.
 pub const UNMATCHED: u32 = u32::MAX;
 
-/// Rows and columns in pairs: each row with at most one column in which it has an entry, each column with at most one
-/// row.
+/// A matching: each row has at most one column, in which it has an entry, and each column at most one row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Matching {
     column_of: Vec<u32>,
@@ -27,51 +26,52 @@ impl Matching {
         self.row_of[column] = row as u32;
     }
 
-    /// A row whose column goes to another.
+    /// A matched row gets another column.
     pub(super) fn release(&mut self, row: usize) {
         self.column_of[row] = UNMATCHED;
     }
 
-    /// The column of each row, [`UNMATCHED`] where it has none.
+    /// The column of each row; [`UNMATCHED`] if it has none.
     pub fn column_of(&self) -> &[u32] {
         &self.column_of
     }
 
-    /// The row of each column, [`UNMATCHED`] where it has none.
+    /// The row of each column; [`UNMATCHED`] if it has none.
     pub fn row_of(&self) -> &[u32] {
         &self.row_of
     }
 
-    /// Takes both arrays out: the column of each row, the row of each column.
+    /// Takes both arrays out: the column of each row, and the row of each column.
     pub fn into_parts(self) -> (Vec<u32>, Vec<u32>) {
         (self.column_of, self.row_of)
     }
 
-    /// How many pairs there are. Of a maximum matching: the structural rank, which no choice of values exceeds.
+    /// The number of pairs. For a maximum matching this is the structural rank, which the rank exceeds for no values.
     pub fn pairs(&self) -> usize {
         self.column_of.iter().filter(|&&column| column != UNMATCHED).count()
     }
 
-    /// Whether every row and every column has a partner.
+    /// Returns whether every row and every column has a partner.
     pub fn is_perfect(&self) -> bool {
         self.column_of.iter().chain(&self.row_of).all(|&partner| partner != UNMATCHED)
     }
 
-    /// Rows without a partner, ascending.
+    /// The rows without a partner, ascending.
     pub fn unmatched_rows(&self) -> Vec<u32> {
         unmatched(&self.column_of)
     }
 
-    /// Columns without a partner, ascending.
+    /// The columns without a partner, ascending.
     pub fn unmatched_columns(&self) -> Vec<u32> {
         unmatched(&self.row_of)
     }
 
-    /// The permutation P of rows for which P A has the matched entries on its diagonal: row j of P A is the old row
-    /// that is matched with column j. Rows without a partner fill the places of columns without one, both ascending.
+    /// Returns the permutation P of rows for which P A has the matched entries on its diagonal: row j of P A is the row
+    /// that is matched with column j. Rows without a partner take the places of columns without one, both in ascending
+    /// order.
     ///
     /// # Errors
-    /// Unless there are as many rows as columns.
+    /// If the numbers of rows and columns differ.
     pub fn row_permutation(&self) -> Result<Permutation> {
         Error::check_dimension("columns of a square matrix", self.column_of.len(), self.row_of.len())?;
         let mut left = self.unmatched_rows().into_iter();
@@ -82,8 +82,8 @@ impl Matching {
         Permutation::from_new_to_old(order)
     }
 
-    /// Pairs what can be paired at sight: row i with column i where all of the diagonal is there, else forced pairs,
-    /// then what is left of the diagonal, then each row with the first column left.
+    /// Makes the pairs that need no search: row i with column i if the whole diagonal is there; else forced pairs, then
+    /// what is left of the diagonal, then each row with its first free column.
     fn cheap(pattern: &Pattern<'_>) -> Result<Self> {
         let mut matching = Self::none(pattern.rows(), pattern.columns());
         let diagonal: Vec<usize> = (0..pattern.rows().min(pattern.columns()))
@@ -116,9 +116,9 @@ fn unmatched(partners: &[u32]) -> Vec<u32> {
     (0..).zip(partners).filter(|(_, partner)| **partner == UNMATCHED).map(|(k, _)| k).collect()
 }
 
-/// A matching with as many pairs as there can be: Hopcroft and Karp, "An n^(5/2) algorithm for maximum matchings in
-/// bipartite graphs", SIAM Journal on Computing 2 (1973). O(entries sqrt(rows)), mostly a few passes over the entries.
-/// Entries on the diagonal are taken where nothing is lost.
+/// Computes a maximum matching: Hopcroft and Karp, "An n^(5/2) algorithm for maximum matchings in bipartite graphs",
+/// SIAM Journal on Computing 2 (1973). It takes O(entries sqrt(rows)), in most cases a few passes over the entries.
+/// Entries on the diagonal are preferred if this loses no pair.
 ///
 /// ```
 /// use residua::{Csr, prepare::{Pattern, maximum_matching}};
@@ -152,23 +152,23 @@ pub fn maximum_matching(pattern: &Pattern<'_>) -> Result<Matching> {
     Ok(search.matching)
 }
 
-/// Level of a row that no alternating path of the shortest length reaches.
+/// The level of a row that no shortest alternating path reaches.
 const FAR: u32 = u32::MAX;
 
-/// One phase finds a largest set of disjoint shortest augmenting paths.
+/// One phase, which finds a maximal set of disjoint shortest augmenting paths.
 struct Search<'a> {
     pattern: &'a Pattern<'a>,
     matching: Matching,
     levels: Vec<u32>,
-    /// The entry of each row that is tried next.
+    /// The next entry to try in each row.
     next: Vec<usize>,
-    /// The queue of the levels, then the path at hand.
+    /// First the queue of the level search, and later the current path.
     rows: Vec<u32>,
 }
 
 impl Search<'_> {
-    /// Numbers rows by their distance from unmatched ones, up to that of the nearest unmatched column; whether there is
-    /// one.
+    /// Sets the level of each row to its distance from unmatched rows, up to the distance of the nearest unmatched
+    /// column, and returns whether there is such a column.
     fn levels(&mut self) -> bool {
         self.levels.fill(FAR);
         self.rows = self.matching.unmatched_rows();
@@ -196,7 +196,7 @@ impl Search<'_> {
         last != FAR
     }
 
-    /// Depth-first search for an unmatched column from level to level, and the exchange of partners along the path.
+    /// Searches depth-first for an unmatched column, from level to level, and exchanges partners along the path.
     fn augment(&mut self, start: usize) {
         let starts = self.pattern.starts();
         let indices = self.pattern.indices();
@@ -208,7 +208,7 @@ impl Search<'_> {
             steps += 1;
             look_at(steps);
             let Some(&column) = indices[..starts[row + 1]].get(self.next[row]) else {
-                // Nothing to be found from here, in this phase.
+                // This row leads to nothing more in this phase.
                 self.levels[row] = FAR;
                 self.rows.pop();
                 continue;

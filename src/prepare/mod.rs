@@ -1,9 +1,9 @@
-//! What makes a matrix easier to factorise before any factor is computed: scalings, matchings, and the block triangular
-//! form.
+//! Preprocessing that makes a matrix easier to factorise: scalings, matchings, fill-reducing orderings, and the block
+//! triangular form.
 //!
-//! An unsymmetric or badly scaled A is replaced by P R A C Q, where R and C are diagonal and P and Q permutations.
-//! Large entries come to the diagonal (matching), entries get comparable sizes (scaling), and what can be solved one
-//! piece after the other is separated (block triangular form). Then A x = b becomes (P R A C Q) y = P R b and x = C Q
+//! An unsymmetric or badly scaled A is replaced by P R A C Q, where R and C are diagonal matrices, and P and Q
+//! permutations. The matching brings large entries to the diagonal, the scaling makes entries comparable, and the block
+//! triangular form separates what can be solved one after the other. A x = b becomes (P R A C Q) y = P R b with x = C Q
 //! y.
 //!
 //! ```text
@@ -29,9 +29,9 @@
 //! | `counts` | the elimination tree, and entries of the columns of a factor |
 //! | `order_size` | what a factor in some order takes |
 //!
-//! All of it runs on the host. Only dissection recurses, to a depth that grows with the logarithm of the size; so a
-//! chain of 10^7 rows is no danger to the stack. All are deterministic: ties go to the smaller index, and what is
-//! random has a fixed seed.
+//! All of it runs on the host. Only dissection is recursive, and its depth grows with the logarithm of the size, so
+//! even a chain of 10^7 rows does not exhaust the stack. Results are deterministic: ties go to the smaller index, and
+//! random choices have a fixed seed.
 
 mod counts;
 mod dissection;

@@ -1,22 +1,22 @@
-//! A graph whose neighbours have numbers near each other.
+//! Renumbers a graph so that neighbours have numbers near each other.
 //!
-//! What orders and counts do is pass over a graph again and again. Where a mesh generator has numbered points at random,
-//! each entry that they read is a line of memory of its own, and all of it takes two to three times as long.
+//! Orderings and counts make many passes over a graph. If a mesh generator has numbered the points at random, each
+//! entry is in a cache line of its own, and everything takes two to three times as long.
 
 use crate::error::Result;
 use crate::graph::{Adjacency, Permutation};
 use crate::work::look_at;
 
-/// Stretches of vertices that are looked at, and how many each has.
+/// The number of windows that are sampled, and the number of vertices in each.
 const WINDOWS: usize = 16;
 const WINDOW: usize = 1024;
-/// Numbers of vertices in so many bytes as a processor reads ahead.
+/// Numbers of vertices that share the cache lines that a processor fetches together.
 const LINE: usize = 64;
-/// Neighbours of a window that lie in more lines than this part of its vertices are scattered. A grid has a hundredth
-/// of that, and points in random order ten times as many.
+/// Neighbours are scattered if those of a window occupy more lines than this part (one over it) of its vertices. A grid
+/// has a hundredth of that, and points in random order ten times as many.
 const SCATTERED: usize = 4;
 
-/// The same graph numbered by breadth-first search, and its order, where neighbours are scattered.
+/// Returns the graph numbered by breadth-first search, and that order, if neighbours are scattered.
 ///
 /// # Errors
 /// Without memory.
@@ -46,7 +46,7 @@ fn is_scattered(graph: &Adjacency<'_>) -> bool {
     met * SCATTERED > vertices
 }
 
-/// Vertices as they are met, the neighbours of one after the other.
+/// Returns the vertices in the order of a breadth-first search.
 fn search(graph: &Adjacency<'_>) -> Vec<u32> {
     let n = graph.vertices();
     let mut order = Vec::with_capacity(n);

@@ -1,4 +1,4 @@
-//! What a Cholesky factor takes in a given order, counted without making it.
+//! Counts what a Cholesky factor in a given order has, without computing it.
 
 use super::counts::tree_and_counts;
 use crate::error::{Error, Result};
@@ -12,32 +12,32 @@ use crate::scalar::Scalar;
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct OrderSize {
-    /// Entries of L, its diagonal among them.
+    /// The number of entries of L, including the diagonal.
     pub entries: f64,
-    /// Multiplications of the Cholesky factorisation: for a column of c entries c (c + 1) / 2.
+    /// Multiplications of the Cholesky factorisation: c (c + 1) / 2 for a column of c entries.
     pub multiplications: f64,
-    /// Multiplications of an LU factorisation with the same pattern, its pivots on the diagonal: (c - 1)^2.
+    /// Multiplications of an LU factorisation with the same pattern and pivots on the diagonal: (c - 1)^2.
     pub multiplications_lu: f64,
 }
 
-/// What a Cholesky factorisation of a matrix with the pattern of A + A^T takes where rows are eliminated in this order.
-/// Time and memory are those of a few passes over A, however large L is.
+/// Counts what a Cholesky factorisation of a matrix with the pattern of A + A^T takes in this order of elimination.
+/// This needs the time and memory of a few passes over A, however large L is.
 ///
 /// # Errors
-/// On a matrix that is not square, an order of another length, or without memory.
+/// If the matrix is not square, if the order has another length, or without memory.
 pub fn order_size<T: Scalar>(a: &Csr<T>, order: &Permutation) -> Result<OrderSize> {
     graph_order_size(&Adjacency::new(a)?, order)
 }
 
-/// The same for a graph that is there already.
+/// The same for a graph that was made before.
 ///
 /// # Errors
-/// On an order of another length.
+/// If the order has another length.
 pub fn graph_order_size(graph: &Adjacency<'_>, order: &Permutation) -> Result<OrderSize> {
     Ok(Counted::new(graph, order)?.size())
 }
 
-/// A graph in an order of elimination, its elimination tree, and the entries of each column of its factor.
+/// A graph in an order of elimination, its elimination tree, and the number of entries in each column of its factor.
 pub(crate) struct Counted {
     pub(crate) graph: Renumbered,
     pub(crate) parents: Vec<u32>,
@@ -48,7 +48,7 @@ impl Counted {
     /// Counts what a factor in this order has.
     ///
     /// # Errors
-    /// On an order of another length.
+    /// If the order has another length.
     pub(crate) fn new(graph: &Adjacency<'_>, order: &Permutation) -> Result<Self> {
         Error::check_dimension("length of the order of elimination", graph.vertices(), order.len())?;
         let graph = Renumbered::new(graph, order);
@@ -68,11 +68,11 @@ impl Counted {
     }
 }
 
-/// Vertices that are not worth another thread.
+/// Fewer vertices are not worth another thread.
 const FEW: usize = 1 << 12;
 
-/// A graph whose vertices have their places in an order of elimination for numbers. What is eliminated together lies
-/// together in memory then, however the matrix was numbered.
+/// A graph whose vertices are numbered in the order of elimination. So what is eliminated together is near in memory,
+/// however the matrix was numbered.
 pub(crate) struct Renumbered {
     starts: Vec<u64>,
     neighbours: Vec<u32>,
@@ -85,7 +85,7 @@ impl Renumbered {
         Self::of(order.len(), |place| graph.degree(old(place)), others)
     }
 
-    /// The same graph in another order, given by numbers of this one.
+    /// Returns the graph in another order, given by the current numbers.
     pub(crate) fn again(&self, order: &[u32]) -> Self {
         let mut places = vec![0; order.len()];
         order.iter().zip(0..).for_each(|(&old, place)| places[old as usize] = place);
@@ -99,12 +99,14 @@ impl Renumbered {
 
     fn of<I: Iterator<Item = u32>>(
         n: usize,
-        degree: impl Fn(usize) -> usize,
+        degree: impl Fn(usize) -> usize + Sync,
         others: impl Fn(usize) -> I + Sync,
     ) -> Self {
         let mut starts = vec![0_u64; n + 1];
+        let degrees = starts[1..].par_iter_mut().enumerate().with_min_len(FEW);
+        degrees.for_each(|(place, end)| *end = degree(place) as u64);
         for place in 0..n {
-            starts[place + 1] = starts[place] + degree(place) as u64;
+            starts[place + 1] += starts[place];
         }
         let mut neighbours = vec![0_u32; starts[n] as usize];
         let rows = Cut::new(&mut neighbours, &starts[..n]).expect("sums ascend");
@@ -118,7 +120,7 @@ impl Renumbered {
         self.starts.len() - 1
     }
 
-    /// The neighbours of a vertex, in no order.
+    /// The neighbours of a vertex, in no particular order.
     pub(crate) fn row(&self, vertex: usize) -> &[u32] {
         &self.neighbours[self.starts[vertex] as usize..self.starts[vertex + 1] as usize]
     }

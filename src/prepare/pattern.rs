@@ -1,4 +1,4 @@
-//! Where entries stand.
+//! The places of a matrix's entries.
 
 use crate::backend::{Backend, Host};
 use crate::error::{Error, Result};
@@ -7,8 +7,8 @@ use crate::scalar::Scalar;
 use crate::work::look_at;
 use std::borrow::Cow;
 
-/// The places of a matrix's entries, row by row: what matchings and block forms are made from. It borrows the column
-/// indices of the matrix where every stored entry counts.
+/// The places of a matrix's entries, row by row, from which matchings and block forms are computed. The column indices
+/// of the matrix are borrowed if every stored entry counts.
 #[derive(Debug, Clone)]
 pub struct Pattern<'a> {
     columns: usize,
@@ -17,10 +17,10 @@ pub struct Pattern<'a> {
 }
 
 impl<'a> Pattern<'a> {
-    /// All stored entries, explicit zeros among them: what holds for every set of values on this structure.
+    /// All stored entries, including explicit zeros. Results hold for all values on this structure.
     ///
     /// # Errors
-    /// Where there are 2^32 - 1 rows or columns or more, or without memory.
+    /// If there are 2^32 - 1 rows or columns or more, or without memory.
     pub fn stored<T: Scalar>(a: &'a Csr<T>) -> Result<Self> {
         check_sizes(a.rows(), a.columns())?;
         let parts = a.parts();
@@ -28,7 +28,7 @@ impl<'a> Pattern<'a> {
         Ok(Self { columns: parts.columns, starts, indices: Cow::Borrowed(parts.indices) })
     }
 
-    /// The entries that are not zero: what holds for the values at hand. Entries that are not finite count.
+    /// The entries that are not zero; those that are not finite count. Results hold for the current values.
     ///
     /// # Errors
     /// As [`Pattern::stored`].
@@ -50,35 +50,35 @@ impl<'a> Pattern<'a> {
         Ok(pattern)
     }
 
-    /// Number of rows.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Number of columns.
+    /// The number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// Number of entries.
+    /// The number of entries.
     pub fn entries(&self) -> usize {
         self.indices.len()
     }
 
-    /// Columns of the entries of a row, ascending.
+    /// The columns of a row's entries, ascending.
     ///
     /// # Panics
-    /// Where there is no such row, as indexing does.
+    /// If there is no such row.
     pub fn row(&self, row: usize) -> &[u32] {
         &self.indices[self.starts[row]..self.starts[row + 1]]
     }
 
-    /// Where the entries of each row start among all.
+    /// Where the entries of each row start, and the total number of entries.
     pub(super) fn starts(&self) -> &[usize] {
         &self.starts
     }
 
-    /// Columns of all entries.
+    /// The columns of all entries.
     pub(super) fn indices(&self) -> &[u32] {
         &self.indices
     }
@@ -93,7 +93,7 @@ impl<'a> Pattern<'a> {
         for column in 2..starts.len() {
             starts[column] += starts[column - 1];
         }
-        // starts[j + 1] is the next free place of column j, and at the end where column j + 1 starts.
+        // starts[j + 1] is the next free place of column j, and in the end the start of column j + 1.
         let mut indices = Host.zeros::<u32>(self.entries())?;
         for row in 0..self.rows() {
             look_at(row);
@@ -109,7 +109,7 @@ impl<'a> Pattern<'a> {
     }
 }
 
-/// Rows and columns are numbered with 32 bits here, and the largest number says that there is none.
+/// Rows and columns are numbered with 32 bits here, and the largest number stands for none.
 fn check_sizes(rows: usize, columns: usize) -> Result<()> {
     if rows.max(columns) < u32::MAX as usize {
         return Ok(());

@@ -6,8 +6,8 @@ use crate::matrix::Csr;
 use crate::scalar::Scalar;
 use crate::work::look_at;
 
-/// A pair that was forced: when it was found, the row had no entry but in this column (`by_row`), or the column none
-/// but in this row, pairs found before set aside.
+/// A forced pair. When it was found, and apart from pairs found before, the row had no entry except in this column
+/// (`by_row`), or the column had none except in this row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Forced {
     pub(super) row: u32,
@@ -15,9 +15,9 @@ pub(super) struct Forced {
     pub(super) by_row: bool,
 }
 
-/// Pairs rows and columns with a single entry, sets them aside, and goes on with what has a single entry then. No
-/// largest matching is lost by it (Karp and Sipser, "Maximum matchings in sparse random graphs", FOCS 1981). Also the
-/// pattern of the transpose, which is made where there is anything to do.
+/// Matches rows and columns with a single entry, sets them aside, and goes on with those that have a single entry then.
+/// Some maximum matching contains these pairs (Karp and Sipser, "Maximum matchings in sparse random graphs", FOCS
+/// 1981). Also returns the pattern of the transpose, which is made only if there is anything to do.
 pub(super) fn peel(pattern: &Pattern<'_>) -> Result<(Vec<Forced>, Option<Pattern<'static>>)> {
     let mut rows: Vec<u32> = (0..pattern.rows()).map(|row| pattern.row(row).len() as u32).collect();
     let mut columns = vec![0_u32; pattern.columns()];
@@ -67,8 +67,8 @@ pub(super) fn peel(pattern: &Pattern<'_>) -> Result<(Vec<Forced>, Option<Pattern
     }
 }
 
-/// The order in which substitution finds the unknowns of a matrix that is triangular once its rows and columns are
-/// permuted: each row with the column whose unknown it gives. None where there is no such order.
+/// Returns the order in which substitution finds the unknowns of a matrix that is triangular after permutations: each
+/// row with the column of its unknown. There is none if the matrix is not of this kind.
 pub(crate) fn triangular_order<T: Scalar>(a: &Csr<T>) -> Result<Option<Vec<(u32, u32)>>> {
     if a.rows() != a.columns() {
         return Ok(None);
@@ -77,8 +77,8 @@ pub(crate) fn triangular_order<T: Scalar>(a: &Csr<T>) -> Result<Option<Vec<(u32,
     if forced.len() < a.rows() {
         return Ok(None);
     }
-    // A row that was single gives its unknown from those found before; a column that was single is in no row that was
-    // set aside later, so that its unknown is found after all of these.
+    // A row that was single gives its unknown from those found before. A column that was single has no entry in rows
+    // set aside later, so its unknown is found after all of these.
     let pair = |forced: &Forced| (forced.row, forced.column);
     let (by_row, by_column): (Vec<_>, Vec<_>) = forced.iter().partition(|forced| forced.by_row);
     Ok(Some(by_row.into_iter().map(pair).chain(by_column.into_iter().rev().map(pair)).collect()))

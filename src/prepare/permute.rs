@@ -1,4 +1,4 @@
-//! P A Q.
+//! Permutes rows and columns: P A Q.
 
 use crate::backend::host::by_column;
 use crate::backend::{Backend, Host, NARROW_LIMIT, Offsets};
@@ -7,12 +7,12 @@ use crate::graph::Permutation;
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
 
-/// The matrix whose row i is row `rows.new_to_old()[i]` of A, and whose column j is column `columns.new_to_old()[j]`:
-/// the rows and the columns in the order that each permutation lists. For rows and columns alike see
+/// Returns the matrix whose row i is row `rows.new_to_old()[i]` of A, and whose column j is column
+/// `columns.new_to_old()[j]` of A. If rows and columns have the same order, use
 /// [`permute_symmetric`](crate::graph::permute_symmetric).
 ///
 /// # Errors
-/// On permutations of another length than there are rows and columns, or without memory.
+/// If a permutation has another length than the number of rows or columns, or without memory.
 pub fn permute<T: Scalar>(a: &Csr<T>, rows: &Permutation, columns: &Permutation) -> Result<Csr<T>> {
     Error::check_dimension("length of the permutation of rows", a.rows(), rows.len())?;
     Error::check_dimension("length of the permutation of columns", a.columns(), columns.len())?;

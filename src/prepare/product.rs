@@ -1,13 +1,13 @@
-//! The matching with the largest product of magnitudes.
+//! The matching with the largest product of magnitudes (maximum product transversal, as MC64's job 5).
 //!
-//! With costs c_ij = max_k log|a_ik| - log|a_ij| it is the assignment of smallest total cost. Numbers u_i and v_j with
-//! u_i + v_j <= c_ij for all entries, and equality for matched ones, prove that it is, and are the logarithms of the
-//! scale factors. Rows get their columns one after the other, each along a shortest augmenting path, whose lengths
-//! c_ij - u_i - v_j are never negative (Dijkstra). Duff and Koster, "On algorithms for permuting large entries to the
-//! diagonal of a sparse matrix", SIAM J. Matrix Anal. Appl. 22 (2001), the fifth of their variants.
+//! With costs c_ij = max_k log|a_ik| - log|a_ij| this is the assignment of smallest total cost. Dual variables u_i and
+//! v_j with u_i + v_j <= c_ij for all entries, and equality for matched ones, prove optimality, and are the logarithms
+//! of the scale factors. Rows get their columns one after the other, each along a shortest augmenting path (Dijkstra);
+//! the lengths c_ij - u_i - v_j are never negative. The method is the fifth variant of Duff and Koster, "On algorithms
+//! for permuting large entries to the diagonal of a sparse matrix", SIAM J. Matrix Anal. Appl. 22 (2001).
 //!
-//! Costs are whole numbers, logarithms in units of 2^-32: sums are exact then, entries tie exactly where their
-//! magnitudes do, and the inequalities hold to the last bit.
+//! Costs are integers, logarithms in units of 2^-32. So sums are exact, entries of equal magnitude have exactly the
+//! same cost, and the inequalities hold to the last bit.
 
 use super::equilibrate::equilibrate;
 use super::matching::{Matching, UNMATCHED, maximum_matching};
@@ -23,35 +23,35 @@ use crate::work::{self, Meter, Stage, look_at};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Units of cost in a factor of two.
+/// Cost units in a factor of two.
 const UNIT: f64 = (1u64 << 32) as f64;
 
-/// Length of no path, and cost of nothing.
+/// The length of a path that does not exist, and the cost of an entry that does not.
 const NEVER: i64 = i64::MAX;
 
-/// Tree of a column that every search may enter.
+/// The tree of a column that every search may enter.
 const ALIVE: u32 = u32::MAX;
 
-/// Tree of a column whose row was forced.
+/// The tree of a column whose row was forced.
 const FORCED: u32 = u32::MAX - 1;
 
-/// Passes over the rows that are unmatched, before paths are searched.
+/// The number of passes over unmatched rows before paths are searched.
 const BIDDING_PASSES: usize = 40;
 
-/// Bids in all passes, for each row of the matrix.
+/// The number of bids in all passes, for each row of the matrix.
 const BIDS_A_ROW: usize = 24;
 
-/// Steps of searches for each row and entry of the matrix, and for any matrix, above which
-/// [`product_matching_within_reason`] gives up. A step is an entry that is looked at, or a column that is taken from the
-/// heap. Of 209 real matrices none of more than 1000 rows takes more than 12 for each (`bayer10`), small dense ones take
-/// 53; random ones of 10^5 rows take 70 to 140, and ten times as many rows three times that (2026-11-27).
+/// [`product_matching_within_reason`] gives up after this many steps for each row and entry, plus a number for any
+/// matrix. A step is an entry that is read, or a column that is taken from the heap. Of 209 real matrices none with
+/// more than 1000 rows takes more than 12 for each (`bayer10`), and small dense ones take 53. Random matrices of 10^5
+/// rows take 70 to 140, and those with ten times as many rows three times that (2026-11-27).
 const MOST_STEPS: u64 = 16;
 const MOST_ANYWHERE: u64 = 10_000_000;
 
-/// Steps between two looks whether an end is asked for: a millisecond or less.
+/// Steps between two checks for cancellation, which take a millisecond or less.
 const STEPS: u64 = 1 << 16;
 
-/// A matching of largest product, and the scaling that shows it.
+/// A matching of largest product, and the scaling that proves it.
 #[derive(Debug, Clone)]
 pub struct ProductMatching {
     matching: Matching,
@@ -59,13 +59,13 @@ pub struct ProductMatching {
 }
 
 impl ProductMatching {
-    /// Rows and columns in pairs.
+    /// The matched rows and columns.
     pub fn matching(&self) -> &Matching {
         &self.matching
     }
 
-    /// The scaling under which matched entries have magnitude 1 (up to rounding) and all others at most 1 (up to a
-    /// relative 1e-9).
+    /// The scaling that gives matched entries magnitude 1 (up to rounding) and all others at most 1 (up to a relative
+    /// 1e-9).
     pub fn scaling(&self) -> &Scaling {
         &self.scaling
     }
@@ -76,13 +76,13 @@ impl ProductMatching {
     }
 }
 
-/// Pairs rows with columns so that the product of the magnitudes of the matched entries is largest, and the scaling
-/// that makes these 1 and all others at most 1. Zeros do not count, whether they are stored or not.
+/// Matches rows with columns so that the product of the magnitudes of matched entries is largest, and computes the
+/// scaling that makes them 1 and all others at most 1. Zeros do not count, whether stored or not.
 ///
-/// Where A is structurally singular or rectangular, as many pairs as there can be are found; the product is largest for
-/// the rows and columns that were matched, the scaling is as promised for all entries, and the largest entry of an
-/// unmatched row or column has magnitude 1. Factors are between 2^-1000 and 2^1000: where a
-/// matrix needs others, the largest entry of each row is 1 all the same, but matched ones may be smaller.
+/// If A is structurally singular or rectangular, there are as many pairs as possible; the product is largest for the
+/// rows and columns that were matched, the scaling holds for all entries, and the largest entry of an unmatched row or
+/// column gets magnitude 1. Factors are between 2^-1000 and 2^1000. If a matrix needs others, the largest entry of each
+/// row still becomes 1, but matched entries may be smaller.
 ///
 /// ```
 /// use residua::{Csr, prepare::maximum_product_matching};
@@ -96,15 +96,15 @@ impl ProductMatching {
 /// ```
 ///
 /// # Errors
-/// Where an entry is infinite or not a number, where there are 2^32 - 1 rows or columns or more, or without memory.
+/// If an entry is infinite or not a number, if there are 2^32 - 1 rows or columns or more, or without memory.
 pub fn maximum_product_matching<T: Scalar>(a: &Csr<T>) -> Result<ProductMatching> {
     let best = within(a, u64::MAX)?;
     Ok(best.expect("a search without a limit ends with a matching"))
 }
 
-/// The same where that takes no more than a fair number of steps, which depends on the matrix alone; else a matching
-/// with as many pairs, for which sizes do not count, and a scaling by the largest magnitudes of rows and columns. On
-/// large random matrices each search passes through much of the matrix.
+/// The same if it takes a reasonable number of steps, which depends on the matrix alone. Otherwise it returns a maximum
+/// matching that ignores magnitudes, and a scaling by the largest magnitudes of rows and columns. In large random
+/// matrices each search may visit much of the matrix.
 ///
 /// # Errors
 /// As [`maximum_product_matching`].
@@ -122,7 +122,7 @@ pub(super) fn matching_or_norms<T: Scalar>(a: &Csr<T>, most: u64) -> Result<Prod
     }
 }
 
-/// The matching of largest product, unless its searches take more steps.
+/// Returns the matching of largest product, or none if its searches take too many steps.
 fn within<T: Scalar>(a: &Csr<T>, most: u64) -> Result<Option<ProductMatching>> {
     let mut sizes = logarithms(a, Pattern::stored(a)?.starts())?;
     sizes.retain(|&size| size != f64::NEG_INFINITY);
@@ -133,7 +133,7 @@ fn within<T: Scalar>(a: &Csr<T>, most: u64) -> Result<Option<ProductMatching>> {
     assignment.start();
     assignment.look_one_step_ahead();
     assignment.bid();
-    // Bids have a limit of their own.
+    // Bids have their own limit.
     (assignment.effort.steps, assignment.effort.look) = (0, STEPS);
     for row in 0..pattern.rows() {
         if assignment.matching.column_of()[row] == UNMATCHED && !assignment.search(row) {
@@ -149,17 +149,17 @@ fn within<T: Scalar>(a: &Csr<T>, most: u64) -> Result<Option<ProductMatching>> {
     Ok(Some(ProductMatching { matching: assignment.matching, scaling }))
 }
 
-/// How much was done, in steps.
+/// Counts steps.
 struct Effort {
     meter: Meter,
     steps: u64,
     most: u64,
-    /// Steps at which the next look is due.
+    /// The number of steps at which cancellation is checked next.
     look: u64,
 }
 
 impl Effort {
-    /// Counts so many steps; whether more are allowed.
+    /// Counts some steps, and returns whether more are allowed.
     fn spend(&mut self, steps: usize) -> bool {
         self.steps += steps as u64;
         if self.steps >= self.look {
@@ -170,30 +170,33 @@ impl Effort {
     }
 }
 
-/// The state between two searches: u_i + v_j <= c_ij wherever column j is alive, equality where matched.
+/// The state between two searches: u_i + v_j <= c_ij for all columns j that are alive, with equality for matched
+/// entries.
 struct Assignment<'a> {
     pattern: &'a Pattern<'a>,
     costs: Vec<i64>,
-    /// What was subtracted from the costs of each row: its largest logarithm.
+    /// The largest logarithm of each row, which its costs are relative to.
     largest: Vec<i64>,
     u: Vec<i64>,
     v: Vec<i64>,
     matching: Matching,
-    /// Length of the shortest path to each column that the search at hand has found, valid where `found` is its number.
+    /// The length of the shortest path to each column in the current search; it is valid if `found` is the search's
+    /// number.
     distances: Vec<i64>,
     found: Vec<u32>,
     done: Vec<u32>,
-    /// The row from which the path enters a column.
+    /// The row from which the path enters each column.
     from: Vec<u32>,
     heap: BinaryHeap<Reverse<(i64, u32)>>,
-    /// Columns at the distance at hand, which need no heap.
+    /// Columns at the current distance, which need no heap.
     near: Vec<u32>,
-    /// Columns of the shortest path tree.
+    /// The columns of the shortest path tree.
     tree: Vec<u32>,
     searches: u32,
-    /// The failed search whose tree a column is in. No path leads out of such a tree, so later searches stay outside.
+    /// The failed search whose tree each column is in. No path leads out of such a tree, so later searches do not enter
+    /// it.
     dead: Vec<u32>,
-    /// Rows and columns of each tree of a failed search, the row at which it started first.
+    /// The rows and columns of each failed search's tree; the row that it started from is the first.
     trees: Vec<(Vec<u32>, Vec<u32>)>,
     effort: Effort,
 }
@@ -234,7 +237,7 @@ impl<'a> Assignment<'a> {
         }
     }
 
-    /// Column and cost of each entry of a row.
+    /// The columns and costs of a row's entries.
     fn entries(&self, row: usize) -> impl Iterator<Item = (usize, i64)> + '_ {
         let places = self.pattern.starts()[row]..self.pattern.starts()[row + 1];
         both(self.pattern.row(row), &self.costs[places]).map(|(&column, &cost)| (column as usize, cost))
@@ -245,7 +248,7 @@ impl<'a> Assignment<'a> {
         self.entries(row).filter(|&(column, _)| self.dead[column] == ALIVE)
     }
 
-    /// Pairs that are forced take no part in what follows.
+    /// Sets forced pairs aside; the searches do not see them.
     fn set_aside(&mut self, forced: &[Forced]) {
         for pair in forced {
             self.matching.pair(pair.row as usize, pair.column as usize);
@@ -253,7 +256,8 @@ impl<'a> Assignment<'a> {
         }
     }
 
-    /// v_j and u_i as large as they can be, one after the other; then pairs without a cost, on the diagonal first.
+    /// Makes first v_j and then u_i as large as possible, and then matches pairs of zero cost, those on the diagonal
+    /// first.
     fn start(&mut self) {
         let rows: Vec<usize> = self.matching.unmatched_rows().into_iter().map(|row| row as usize).collect();
         self.v.fill(NEVER);
@@ -283,7 +287,7 @@ impl<'a> Assignment<'a> {
         }
     }
 
-    /// An unmatched column that costs nothing.
+    /// Returns an unmatched column of zero reduced cost.
     fn free_column(&self, row: usize) -> Option<usize> {
         let mut entries = self.alive(row);
         entries
@@ -293,7 +297,8 @@ impl<'a> Assignment<'a> {
             .map(|(column, _)| column)
     }
 
-    /// For each row left, asks the owners of columns that would cost nothing whether they can have another for nothing.
+    /// For each row left, checks whether the owner of a column of zero reduced cost can take another one of zero
+    /// reduced cost.
     fn look_one_step_ahead(&mut self) {
         for row in 0..self.u.len() {
             look_at(row);
@@ -319,17 +324,17 @@ impl<'a> Assignment<'a> {
         }
     }
 
-    /// Unmatched rows take the column that is cheapest for them, at a price at which the second cheapest would be as
-    /// good, from whoever has it, who then does the same: the row reduction of Jonker and Volgenant, "A shortest
-    /// augmenting path algorithm for dense and sparse linear assignment problems", Computing 38 (1987). It may go on
-    /// for long where rows want the same few columns, so that each pass is a limit.
+    /// Each unmatched row takes its cheapest column, at a price that makes its second cheapest equally good, and the
+    /// previous owner then does the same: the row reduction of Jonker and Volgenant, "A shortest augmenting path
+    /// algorithm for dense and sparse linear assignment problems", Computing 38 (1987). It can take long if many rows
+    /// compete for few columns, so bids are limited.
     fn bid(&mut self) {
         let mut waiting = self.matching.unmatched_rows();
         let mut left = BIDS_A_ROW * self.u.len();
         for _ in 0..BIDDING_PASSES {
             for mut row in std::mem::take(&mut waiting) {
                 while let Some((column, least, second)) = self.two_cheapest(row as usize) {
-                    // A row with one column can pay any price: a search finds the right one.
+                    // A row with one column would pay any price; a search finds the right one.
                     if left == 0 || second == NEVER {
                         waiting.push(row);
                         break;
@@ -355,7 +360,7 @@ impl<'a> Assignment<'a> {
         }
     }
 
-    /// The column that costs a row least, a free one where several do, that cost and the second smallest.
+    /// Returns the cheapest column of a row (a free one if there are several), its cost, and the second smallest cost.
     fn two_cheapest(&self, row: usize) -> Option<(usize, i64, i64)> {
         let (mut best, mut least, mut second) = (None, NEVER, NEVER);
         for (column, cost) in self.alive(row) {
@@ -369,8 +374,8 @@ impl<'a> Assignment<'a> {
         best.map(|column| (column, least, second))
     }
 
-    /// The shortest augmenting path from an unmatched row, if there is one, and the exchange along it. False where the
-    /// steps that are allowed were spent.
+    /// Finds the shortest augmenting path from an unmatched row, if there is one, and exchanges partners along it.
+    /// Returns false if the allowed steps were used up.
     fn search(&mut self, start: usize) -> bool {
         self.searches += 1;
         self.heap.clear();
@@ -397,7 +402,7 @@ impl<'a> Assignment<'a> {
             self.v[column as usize] -= saved;
             self.u[self.matching.row_of()[column as usize] as usize] += saved;
         }
-        // Back along the path: each row gives up the column by which the path entered it for the next.
+        // Back along the path, each row leaves the column by which the path entered it to the row before.
         loop {
             let row = self.from[end] as usize;
             let before = self.matching.column_of()[row];
@@ -409,7 +414,7 @@ impl<'a> Assignment<'a> {
         }
     }
 
-    /// Paths that go on over the entries of a row at this distance.
+    /// Continues paths over the entries of a row at this distance.
     fn reach(&mut self, row: usize, distance: i64, shortest: &mut i64, end: &mut usize) {
         let places = self.pattern.starts()[row]..self.pattern.starts()[row + 1];
         let base = distance - self.u[row];
@@ -439,7 +444,7 @@ impl<'a> Assignment<'a> {
         }
     }
 
-    /// The nearest column that is not done, and its distance, unless an unmatched column is as near.
+    /// Returns the nearest column that is not done and its distance, unless an unmatched column is as near.
     fn nearest(&mut self, distance: i64, shortest: i64) -> Option<(usize, i64)> {
         if shortest == distance {
             return None;
@@ -453,7 +458,7 @@ impl<'a> Assignment<'a> {
             if length >= shortest {
                 return None;
             }
-            // A place in the heap is out of date where a shorter path was found later.
+            // A heap entry is outdated if a shorter path was found later.
             if self.done[column as usize] != self.searches && length == self.distances[column as usize] {
                 return Some((column as usize, length));
             }
@@ -461,7 +466,7 @@ impl<'a> Assignment<'a> {
         None
     }
 
-    /// Takes the tree of a failed search out of all later ones.
+    /// Excludes the tree of a failed search from all later searches.
     fn bury(&mut self, start: usize) {
         let number = self.trees.len() as u32;
         let mut rows = vec![start as u32];
@@ -472,9 +477,9 @@ impl<'a> Assignment<'a> {
         self.trees.push((rows, std::mem::take(&mut self.tree)));
     }
 
-    /// Restores u_i + v_j <= c_ij for columns of dead trees, past which the u of other rows have grown. All entries of
-    /// rows in a tree are in its columns or in those of earlier trees; so what one tree takes from its columns and
-    /// gives to its rows changes nothing inside, and the latest tree is settled first.
+    /// Restores u_i + v_j <= c_ij for columns of dead trees, after the u of other rows have grown. All entries of rows
+    /// in a tree are in its own columns or in those of earlier trees. So subtracting a number from a tree's columns and
+    /// adding it to its rows changes nothing inside, and the latest tree is settled first.
     fn settle_dead_trees(&mut self) {
         if self.trees.is_empty() {
             return;
@@ -500,7 +505,7 @@ impl<'a> Assignment<'a> {
         }
     }
 
-    /// By how much a row's entries break the inequality, for each tree that `excess` has a place for.
+    /// Returns by how much a row's entries violate the inequality, for each tree that `excess` has a place for.
     fn note_excess(&self, row: usize, excess: &mut [i64]) {
         for (column, cost) in self.entries(row) {
             if let Some(most) = excess.get_mut(self.dead[column] as usize) {
@@ -509,9 +514,9 @@ impl<'a> Assignment<'a> {
         }
     }
 
-    /// u and v of forced pairs, the last one first: of a row and column that are paired, the one with other entries
-    /// among what is settled gets the largest number that these allow, and the other makes their entry cost nothing.
-    /// What stays unmatched limits nobody; it is settled at the end.
+    /// Sets u and v of forced pairs, the last pair first. Of the row and column of a pair, the one with other entries
+    /// in the settled part gets the largest number that these allow; the other makes their common entry cost zero.
+    /// Unmatched rows and columns impose no limits and are settled at the end.
     fn settle_forced(&mut self, forced: &[Forced], transposed: &Pattern<'_>) {
         let mut row_settled: Vec<bool> = self.matching.column_of().iter().map(|&j| j != UNMATCHED).collect();
         let mut column_settled: Vec<bool> = self.matching.row_of().iter().map(|&i| i != UNMATCHED).collect();
@@ -563,8 +568,9 @@ impl<'a> Assignment<'a> {
         }
     }
 
-    /// Factors, of which those of matched rows are worked out from the entries' magnitudes anew: they are 1 up to
-    /// rounding then, not up to the unit of costs. What can be moved between rows and columns is shared evenly.
+    /// Computes the scale factors. Those of matched rows are computed from the entries' magnitudes again, so matched
+    /// entries have magnitude 1 up to rounding and not only up to a unit of cost. What can be shifted between rows and
+    /// columns is divided evenly.
     fn scaling(&self, sizes: &[f64]) -> Scaling {
         let mean = |numbers: &mut dyn Iterator<Item = f64>, count: usize| {
             numbers.sum::<f64>() / (count as f64 * UNIT).max(1.0)
@@ -581,7 +587,8 @@ impl<'a> Assignment<'a> {
             }
         }
         if rows.iter().chain(&columns).any(|factor| factor.abs() > LARGEST_POWER) {
-            // Nobody can hold such factors: those of columns are cut off, and rows get 1 as their largest entry.
+            // Such factors cannot be represented: those of columns are cut off, and rows are scaled to a largest entry
+            // of 1.
             columns
                 .iter_mut()
                 .for_each(|factor| *factor = factor.clamp(-0.5 * LARGEST_POWER, 0.5 * LARGEST_POWER));

@@ -1,4 +1,4 @@
-//! Two diagonal matrices.
+//! Scaling by two diagonal matrices.
 
 use crate::backend::{Backend, Host};
 use crate::error::{Error, Result};
@@ -9,11 +9,11 @@ use crate::scalar::{Real, Scalar};
 /// Rows that one task scales.
 const CHUNK: usize = 1 << 12;
 
-/// Scale factors lie between 2 to minus this and 2 to this, so that they and their reciprocals are numbers.
+/// Scale factors are between 2 to minus this power and 2 to this power, so that they and their reciprocals are finite.
 pub(super) const LARGEST_POWER: f64 = 1000.0;
 
-/// Positive factors for the rows and columns of a matrix: R A C has the entries r_i a_ij c_j. Where A x = b, (R A C) y
-/// = R b with x = C y.
+/// Positive factors for the rows and columns of a matrix: R A C has the entries r_i a_ij c_j. If A x = b, then (R A C)
+/// y = R b with x = C y.
 ///
 /// ```
 /// use residua::{Csr, prepare::equilibrate};
@@ -33,7 +33,7 @@ pub struct Scaling {
 }
 
 impl Scaling {
-    /// From the binary logarithms of the factors, cut off at 2^1000 and 2^-1000.
+    /// Takes the binary logarithms of the factors, which are cut off at 1000 and -1000.
     pub(super) fn from_logarithms(rows: &[f64], columns: &[f64]) -> Self {
         let factors = |logarithms: &[f64]| {
             let clamped = logarithms.iter().map(|l| l.clamp(-LARGEST_POWER, LARGEST_POWER));
@@ -47,10 +47,10 @@ impl Scaling {
         Self { rows: vec![1.0; rows], columns: vec![1.0; columns] }
     }
 
-    /// From factors for rows and columns.
+    /// Takes factors for rows and columns.
     ///
     /// # Errors
-    /// Unless all are positive and finite.
+    /// If a factor is not positive and finite.
     pub fn from_parts(rows: Vec<f64>, columns: Vec<f64>) -> Result<Self> {
         match rows.iter().chain(&columns).find(|factor| !(**factor > 0.0 && factor.is_finite())) {
             None => Ok(Self { rows, columns }),
@@ -58,12 +58,12 @@ impl Scaling {
         }
     }
 
-    /// Factor of each row.
+    /// The factors of rows.
     pub fn rows(&self) -> &[f64] {
         &self.rows
     }
 
-    /// Factor of each column.
+    /// The factors of columns.
     pub fn columns(&self) -> &[f64] {
         &self.columns
     }
@@ -73,18 +73,18 @@ impl Scaling {
         (self.rows, self.columns)
     }
 
-    /// Each factor replaced by the nearest power of two (its logarithm rounded), so that scaling rounds no entry. What
-    /// had magnitude 1 then has from 1/2 to 2.
+    /// Rounds each factor to a power of two (by its logarithm), so that scaling rounds no entry. Entries of magnitude 1
+    /// then have between 1/2 and 2.
     #[must_use]
     pub fn to_powers_of_two(&self) -> Self {
         let round = |factors: &[f64]| factors.iter().map(|f| f.log2().round().exp2()).collect();
         Self { rows: round(&self.rows), columns: round(&self.columns) }
     }
 
-    /// Factors one after the other: first `self`, then `next`.
+    /// Applies first `self` and then `next`.
     ///
     /// # Errors
-    /// On different sizes.
+    /// If the sizes differ.
     pub fn then(&self, next: &Self) -> Result<Self> {
         Error::check_dimension("rows of the second scaling", self.rows.len(), next.rows.len())?;
         Error::check_dimension("columns of the second scaling", self.columns.len(), next.columns.len())?;
@@ -92,20 +92,20 @@ impl Scaling {
         Self::from_parts(product(&self.rows, &next.rows), product(&self.columns, &next.columns))
     }
 
-    /// R A C. Several threads.
+    /// Returns R A C, computed by several threads.
     ///
     /// # Errors
-    /// On a matrix of another size, or without memory.
+    /// If the matrix has another size, or without memory.
     pub fn apply<T: Scalar>(&self, a: &Csr<T>) -> Result<Csr<T>> {
         let mut scaled = a.copied(&Host)?;
         self.apply_in_place(&mut scaled)?;
         Ok(scaled)
     }
 
-    /// A becomes R A C.
+    /// Replaces A by R A C.
     ///
     /// # Errors
-    /// On a matrix of another size, or without memory.
+    /// If the matrix has another size, or without memory.
     pub fn apply_in_place<T: Scalar>(&self, a: &mut Csr<T>) -> Result<()> {
         Error::check_dimension("rows of the matrix to scale", self.rows.len(), a.rows())?;
         Error::check_dimension("columns of the matrix to scale", self.columns.len(), a.columns())?;
@@ -125,7 +125,7 @@ impl Scaling {
                 for k in starts[row]..starts[row + 1] {
                     let value = &mut values[k - base];
                     let (r, c) = (self.rows[row], self.columns[indices[k] as usize]);
-                    // Where the product of both factors is too large or too small, the entry is as small or large.
+                    // If the product of both factors overflows or underflows, so does the entry.
                     *value = if (r * c).is_normal() {
                         times(*value, r * c)
                     } else {
@@ -137,18 +137,18 @@ impl Scaling {
         Ok(())
     }
 
-    /// b becomes R b: the right-hand side of the scaled system.
+    /// Replaces b by R b, the right-hand side of the scaled system.
     ///
     /// # Errors
-    /// On a vector of the wrong length.
+    /// If the vector has the wrong length.
     pub fn scale_by_rows<T: Scalar>(&self, b: &mut [T]) -> Result<()> {
         scale(&self.rows, b)
     }
 
-    /// y becomes C y: the solution of the original system from that of the scaled one.
+    /// Replaces y by C y, the solution of the original system.
     ///
     /// # Errors
-    /// On a vector of the wrong length.
+    /// If the vector has the wrong length.
     pub fn scale_by_columns<T: Scalar>(&self, y: &mut [T]) -> Result<()> {
         scale(&self.columns, y)
     }
@@ -160,17 +160,17 @@ fn scale<T: Scalar>(factors: &[f64], x: &mut [T]) -> Result<()> {
     Ok(())
 }
 
-/// The product in double precision, for the factor may lie outside of what `T` can hold.
+/// Multiplies in double precision, because the factor may be out of range in `T`.
 #[inline(always)]
 fn times<T: Scalar>(value: T, factor: f64) -> T {
     let (re, im) = (value.re().to_f64() * factor, value.im().to_f64() * factor);
     if T::COMPLEX { T::from_parts(re, im).unwrap_or_default() } else { T::from_f64(re) }
 }
 
-/// Binary logarithms of the magnitudes of all entries, minus infinity for zeros.
+/// Returns the binary logarithms of the magnitudes of all entries; minus infinity for zeros.
 ///
 /// # Errors
-/// Where an entry is infinite or not a number; the message names its place.
+/// If an entry is infinite or not a number; the message has its place.
 pub(super) fn logarithms<T: Scalar>(a: &Csr<T>, starts: &[usize]) -> Result<Vec<f64>> {
     let parts = a.parts();
     if let Some(k) = parts.values.iter().position(|value| !value.is_finite()) {
@@ -181,7 +181,7 @@ pub(super) fn logarithms<T: Scalar>(a: &Csr<T>, starts: &[usize]) -> Result<Vec<
         )));
     }
     let mut logarithms = Host.zeros::<f64>(parts.values.len())?;
-    // The magnitude of a complex number may exceed the largest double though its parts do not.
+    // The magnitude of a complex number may exceed the largest double although its parts do not.
     let magnitude = |value: T| value.abs().to_f64().min(f64::MAX);
     logarithms
         .par_iter_mut()

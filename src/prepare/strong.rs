@@ -3,17 +3,18 @@
 use super::pattern::Pattern;
 use crate::work::look_at;
 
-/// Components of the directed graph whose vertices are rows: which of them can reach each other. Each entry of a row
-/// is an edge to the row that `end` gives for its column, `u32::MAX` where that is none. Tarjan, "Depth-first search
-/// and linear graph algorithms", SIAM Journal on Computing 1 (1972), with a stack of its own instead of recursion.
-/// Edges between components lead from later ones to earlier ones; the rows of each ascend.
+/// Returns the strongly connected components of the directed graph whose vertices are rows. Each entry of a row is an
+/// edge to the row that `end` gives for its column; `u32::MAX` means no edge. This is Tarjan, "Depth-first search and
+/// linear graph algorithms", SIAM Journal on Computing 1 (1972), with an explicit stack instead of recursion. Edges
+/// between components lead from later ones to earlier ones, and the rows of each component ascend.
 pub(crate) fn strong_components(
     rows: &[u32],
     pattern: &Pattern<'_>,
     end: impl Fn(u32) -> u32,
 ) -> Vec<Vec<u32>> {
     const UNSEEN: u32 = u32::MAX;
-    // Numbers count in the order of discovery; a vertex whose component is known gets a number that is no minimum.
+    // Vertices are numbered as they are discovered. A vertex whose component is known gets a number that is never a
+    // minimum.
     const KNOWN: u32 = u32::MAX - 1;
     let (mut number, mut lowest) = (vec![UNSEEN; pattern.rows()], vec![0; pattern.rows()]);
     let mut components = Vec::new();

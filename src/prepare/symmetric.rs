@@ -22,18 +22,19 @@ pub struct SymmetricMatching {
 }
 
 impl SymmetricMatching {
-    /// The row with which each row makes a pivot of 2 x 2; its own number where it is a pivot alone.
+    /// The row with which each row makes a pivot of 2 x 2, or its own number if it is a pivot by itself.
     /// `partner[partner[i]] == i`.
     pub fn partner(&self) -> &[u32] {
         &self.partner
     }
 
-    /// The scaling, the same for row i and column i.
+    /// The scaling, with equal factors for row i and column i.
     pub fn scaling(&self) -> &Scaling {
         &self.scaling
     }
 
-    /// Rows that no matching of largest size reaches: A is structurally singular by so many. They are pivots alone.
+    /// The rows that a maximum matching leaves out; their number is the structural rank deficiency. They are pivots by
+    /// themselves.
     pub fn unmatched(&self) -> &[u32] {
         &self.unmatched
     }
@@ -45,14 +46,14 @@ impl SymmetricMatching {
 }
 
 /// Scales a symmetric, Hermitian or skew-symmetric matrix by sqrt(r_i c_i), where r and c are the scaling of
-/// [`maximum_product_matching`](super::maximum_product_matching), so that all entries have at most magnitude 1; and
-/// takes the cycles of its matching apart into pairs i, j for which a_ij has magnitude 1. Of the two ways to take an
-/// even cycle apart, the one is chosen whose smallest pivot a_ii a_jj - a_ij a_ji is larger; of an odd cycle the row of
-/// the largest diagonal entry stays alone. Duff and Pralet, "Strategies for scaling and pivoting for sparse symmetric
+/// [`maximum_product_matching`](super::maximum_product_matching), so that all entries have at most magnitude 1. The
+/// cycles of its matching are then split into pairs i, j for which a_ij has magnitude 1. Of the two ways to split an
+/// even cycle, the one is chosen whose smallest pivot a_ii a_jj - a_ij a_ji is larger; in an odd cycle the row with the
+/// largest diagonal entry remains by itself. Duff and Pralet, "Strategies for scaling and pivoting for sparse symmetric
 /// indefinite problems", SIAM J. Matrix Anal. Appl. 27 (2005).
 ///
-/// Where A is structurally singular, the matrix of the matched rows and the same columns is not, and is matched anew;
-/// the largest entry of each other row becomes 1.
+/// If A is structurally singular, the submatrix of the matched rows and the same columns is not, and is matched again.
+/// The largest entry of each other row becomes 1.
 ///
 /// ```
 /// use residua::{Csr, prepare::symmetric_matching};
@@ -64,8 +65,7 @@ impl SymmetricMatching {
 /// ```
 ///
 /// # Errors
-/// Unless A is square; where an entry is infinite or not a number, where there are 2^32 - 1 rows or more, or without
-/// memory.
+/// If A is not square, if an entry is infinite or not a number, if there are 2^32 - 1 rows or more, or without memory.
 pub fn symmetric_matching<T: Scalar>(a: &Csr<T>) -> Result<SymmetricMatching> {
     Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
     if let Some(diagonal) = of_diagonal(a) {
@@ -96,11 +96,11 @@ pub fn symmetric_matching<T: Scalar>(a: &Csr<T>) -> Result<SymmetricMatching> {
     Ok(paired(a, &whole, &root, unmatched))
 }
 
-/// Rows that are not worth another thread.
+/// Fewer rows are not worth another thread.
 const FEW: usize = 1 << 10;
 
-/// The diagonal, if |a_ij|^2 <= |a_ii| |a_jj| throughout, as in every positive definite matrix: no product of entries is
-/// larger than that of the diagonal, and 1 / sqrt |a_ii| scales by it.
+/// Returns the diagonal as the matching if |a_ij|^2 <= |a_ii| |a_jj| for all entries, as in every positive definite
+/// matrix. No product of entries is larger then, and 1 / sqrt |a_ii| is the scaling.
 fn of_diagonal<T: Scalar>(a: &Csr<T>) -> Option<SymmetricMatching> {
     let size = |i: usize| a.get(i, i).map_or(0.0, |value| value.abs().to_f64());
     let mut root = vec![0.0; a.rows()];
@@ -109,13 +109,13 @@ fn of_diagonal<T: Scalar>(a: &Csr<T>) -> Option<SymmetricMatching> {
         return None;
     }
     let factors: Vec<f64> = root.iter().map(|root| root.exp2()).collect();
-    // Rounding in logarithms.
+    // Allows for rounding in logarithms.
     let most = 1e-12;
     let is_small = |i: usize| {
         let (indices, values) = a.row(i);
         both(indices, values).all(|(&j, value)| {
             let size = value.abs().to_f64();
-            // A logarithm takes longer than all else, and overflow is seen by it.
+            // Logarithms take most of the time, so they are used only if a product may overflow.
             size * factors[i] * factors[j as usize] < 0.99
                 || j as usize == i
                 || size == 0.0
@@ -129,12 +129,12 @@ fn of_diagonal<T: Scalar>(a: &Csr<T>) -> Option<SymmetricMatching> {
     })
 }
 
-/// Binary logarithms of sqrt(r_i c_i).
+/// Returns the binary logarithms of sqrt(r_i c_i).
 fn half(scaling: &Scaling) -> Vec<f64> {
     scaling.rows().iter().zip(scaling.columns()).map(|(r, c)| (r.log2() + c.log2()) / 2.0).collect()
 }
 
-/// The matrix of these rows and the columns of the same numbers.
+/// Returns the submatrix of these rows and the same columns.
 fn principal<T: Scalar>(a: &Csr<T>, kept: &[u32]) -> Result<Csr<T>> {
     let pattern = Pattern::stored(a)?;
     let values = a.parts().values;
@@ -154,8 +154,8 @@ fn principal<T: Scalar>(a: &Csr<T>, kept: &[u32]) -> Result<Csr<T>> {
     Csr::from_parts(kept.len(), kept.len(), offsets, indices, inner)
 }
 
-/// Factors for rows that are left over. Entries in columns that are left over too are zero, or there were a larger
-/// matching.
+/// Sets the factors of unmatched rows. Their entries in unmatched columns are zero, since the matching would be larger
+/// otherwise.
 fn scale_others<T: Scalar>(a: &Csr<T>, others: &[u32], root: &mut [f64]) -> Result<()> {
     let pattern = Pattern::stored(a)?;
     let sizes = logarithms(a, pattern.starts())?;
@@ -168,7 +168,7 @@ fn scale_others<T: Scalar>(a: &Csr<T>, others: &[u32], root: &mut [f64]) -> Resu
     Ok(())
 }
 
-/// Takes the cycles i, m(i), m(m(i)) ... of a matching apart.
+/// Splits the cycles i, m(i), m(m(i)) ... of a matching.
 fn paired<T: Scalar>(
     a: &Csr<T>,
     matching: &Matching,
@@ -194,7 +194,7 @@ fn paired<T: Scalar>(
             let start = scaled.best_start(&cycle);
             cycle.rotate_left(start);
         }
-        // Where the cycle is odd, its first row stays alone.
+        // If the cycle is odd, its first row remains by itself.
         for pair in cycle[cycle.len() % 2..].chunks_exact(2) {
             (partner[pair[0] as usize], partner[pair[1] as usize]) = (pair[1], pair[0]);
         }
@@ -202,7 +202,7 @@ fn paired<T: Scalar>(
     SymmetricMatching { partner, scaling: Scaling::from_logarithms(root, root), unmatched }
 }
 
-/// The entries of D A D, by their places.
+/// The entries of D A D by their places.
 struct Scaled<'a, T: Scalar> {
     a: &'a Csr<T>,
     root: &'a [f64],
@@ -225,7 +225,7 @@ impl<T: Scalar> Scaled<'_, T> {
         (self.entry(i, i) * self.entry(j, j) - self.entry(i, j) * self.entry(j, i)).norm()
     }
 
-    /// The place of the cycle from which rows are paired, after a row alone where the cycle is odd.
+    /// Returns the place of the cycle at which pairing begins, after the row that remains if the cycle is odd.
     fn best_start(&self, cycle: &[u32]) -> usize {
         if cycle.len() % 2 == 1 {
             let sizes = cycle.iter().map(|&row| self.entry(row, row).norm());

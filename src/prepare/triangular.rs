@@ -8,21 +8,23 @@ use crate::graph::Permutation;
 use crate::work::look_at;
 use std::ops::Range;
 
-/// What a diagonal block of the block triangular form is.
+/// The kinds of diagonal blocks in the block triangular form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BlockKind {
-    /// Fewer rows than columns: all rows matched, and several solutions. At most one, the first.
+    /// Fewer rows than columns: all rows are matched, and there are several solutions. Only the first block can be of
+    /// this kind.
     Horizontal,
-    /// As many rows as columns, all matched, and not to be split further: rows and columns reach each other.
+    /// As many rows as columns, all matched, and irreducible: all rows and columns reach each other.
     Square,
-    /// More rows than columns: all columns matched, and mostly no solution. At most one, the last.
+    /// More rows than columns: all columns are matched, and most right-hand sides have no solution. Only the last block
+    /// can be of this kind.
     Vertical,
 }
 
-/// A diagonal block: ranges of new rows and of new columns.
+/// A diagonal block, which is a range of new rows and one of new columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// What it is.
+    /// The kind of the block.
     pub kind: BlockKind,
     /// Its rows in P A Q.
     pub rows: Range<usize>,
@@ -47,28 +49,28 @@ pub struct BlockTriangular {
 }
 
 impl BlockTriangular {
-    /// P: row i of P A Q is the old row `rows().new_to_old()[i]`.
+    /// P: row i of P A Q is row `rows().new_to_old()[i]` of A.
     pub fn rows(&self) -> &Permutation {
         &self.rows
     }
 
-    /// Q: column j of P A Q is the old column `columns().new_to_old()[j]`.
+    /// Q: column j of P A Q is column `columns().new_to_old()[j]` of A.
     pub fn columns(&self) -> &Permutation {
         &self.columns
     }
 
-    /// The diagonal blocks, from top left to bottom right. One of the kinds horizontal and vertical may have no rows
-    /// or no columns (where columns or rows are empty), none has neither.
+    /// The diagonal blocks from top left to bottom right. The horizontal block may have no rows, and the vertical one
+    /// no columns, if A has empty columns or rows; no block has neither.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// Whether the square blocks are all there is.
+    /// Returns whether all blocks are square.
     pub fn is_structurally_nonsingular(&self) -> bool {
         self.blocks.iter().all(|block| block.kind == BlockKind::Square)
     }
 
-    /// Rows of the largest square block, 0 where there is none.
+    /// The number of rows of the largest square block; 0 if there is none.
     pub fn largest_square(&self) -> usize {
         let square = self.blocks.iter().filter(|block| block.kind == BlockKind::Square);
         square.map(|block| block.rows.len()).max().unwrap_or(0)
@@ -80,10 +82,10 @@ impl BlockTriangular {
     }
 }
 
-/// The block triangular form from a maximum matching (or one of largest product): what unmatched rows and columns reach
-/// along alternating paths is split off, and the rest falls into strongly connected components. Dulmage and Mendelsohn,
-/// "Coverings of bipartite graphs", Canadian Journal of Mathematics 10 (1958); Pothen and Fan, "Computing the block
-/// triangular form of a sparse matrix", ACM TOMS 16 (1990). O(entries).
+/// Computes the block triangular form from a maximum matching (which may be one of largest product). What alternating
+/// paths from unmatched rows and columns reach is split off, and the rest is divided into strongly connected
+/// components. Dulmage and Mendelsohn, "Coverings of bipartite graphs", Canadian Journal of Mathematics 10 (1958);
+/// Pothen and Fan, "Computing the block triangular form of a sparse matrix", ACM TOMS 16 (1990). O(entries).
 ///
 /// ```
 /// use residua::{Csr, prepare::{Pattern, block_triangular, maximum_matching}};
@@ -98,11 +100,11 @@ impl BlockTriangular {
 /// ```
 ///
 /// # Errors
-/// Where the matching is none of this pattern, where it is not a maximum one (the message says so), or without memory.
+/// If the matching does not belong to this pattern, if it is not maximum (the message says so), or without memory.
 pub fn block_triangular(pattern: &Pattern<'_>, matching: &Matching) -> Result<BlockTriangular> {
     check(pattern, matching)?;
     let (column_of, row_of) = (matching.column_of(), matching.row_of());
-    // What unmatched rows reach: row, any column of it, the row matched with that.
+    // What unmatched rows reach: a row, any of its columns, the row matched with that, and so on.
     let (vertical_rows, vertical_columns) = reached(pattern, row_of, &matching.unmatched_rows())?;
     let unmatched_columns = matching.unmatched_columns();
     let horizontal_rows = if unmatched_columns.is_empty() {
@@ -117,7 +119,7 @@ pub fn block_triangular(pattern: &Pattern<'_>, matching: &Matching) -> Result<Bl
         if vertical_columns[column as usize] { UNMATCHED } else { row_of[column as usize] }
     });
 
-    // Horizontal: matched columns beside their rows, then those left over.
+    // In the horizontal block, matched columns come first, beside their rows, and unmatched ones after them.
     let mut rows = marked(&horizontal_rows);
     let mut columns: Vec<u32> = rows.iter().map(|&row| column_of[row as usize]).collect();
     columns.extend(&unmatched_columns);
@@ -147,8 +149,8 @@ pub fn block_triangular(pattern: &Pattern<'_>, matching: &Matching) -> Result<Bl
     })
 }
 
-/// Which rows and columns alternating paths reach from unmatched rows: over any entry to a column, over the matched one
-/// to a row.
+/// Returns which rows and columns alternating paths from unmatched rows reach: by any entry to a column, and by the
+/// matched entry to a row.
 fn reached(pattern: &Pattern<'_>, row_of: &[u32], unmatched: &[u32]) -> Result<(Vec<bool>, Vec<bool>)> {
     let (mut rows, mut columns) = (vec![false; pattern.rows()], vec![false; pattern.columns()]);
     let mut queue = unmatched.to_vec();

@@ -24,12 +24,12 @@ pub(crate) const WITHOUT_FILL: [f64; 2] = [6e-8, 3e-8];
 pub(crate) const FEWER_WITHOUT_FILL: f64 = 4.0;
 
 /// Factors with fill on a CPU: seconds of their setup for each entry of A, which is 0.1e-6 to 10e-6, and the time of an
-/// iteration with them relative to one with the diagonal, 2 to 17; and the factor by which they reduce the iterations if
-/// they suit the matrix, 10 to 600 (the same file).
+/// iteration with them relative to one with the diagonal, 2 to 17; and the factor by which they reduce the iterations
+/// if they suit the matrix, 10 to 600 (the same file).
 pub(crate) const WITH_FILL: [f64; 2] = [1.2e-6, 5.0];
 pub(crate) const FEWER_WITH_FILL: f64 = 20.0;
 
-/// Products with A in an iteration of BiCGSTAB, beside the one of GMRES and MINRES.
+/// Products with A in an iteration of BiCGSTAB; GMRES and MINRES have one.
 pub(crate) const PRODUCTS_OF_BICGSTAB: f64 = 2.0;
 
 /// Products with a polynomial of single precision, as a multiple of those of plain conjugate gradients: 1.11 to 1.20

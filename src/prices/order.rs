@@ -14,8 +14,8 @@ const FACTOR: f64 = 11.0;
 const OF_WIDTH: f64 = 1.75;
 const OF_ROWS: f64 = 0.8;
 
-/// How many times as long as at least an order is sought where a row takes a thousand multiplications, and the power of
-/// these by which it grows; up to a bound, which orders of random graphs come to (the same file).
+/// The time to compute an ordering, relative to its minimum: this factor if the elimination takes a thousand
+/// multiplications per row, times this power of their number, up to a bound that random graphs reach (the same file).
 const USUAL: f64 = 1.6;
 const POWER: f64 = 0.385;
 const MOST: f64 = 40.0;

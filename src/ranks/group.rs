@@ -37,6 +37,7 @@ use std::sync::{Arc, Mutex};
 #[derive(Clone)]
 pub struct Group(Arc<Inner>);
 
+/// The shared state of all clones of a group.
 struct Inner {
     rank: usize,
     ranks: usize,
@@ -74,7 +75,9 @@ impl Group {
         let number = |text: Option<&str>| text.and_then(|text| text.parse::<usize>().ok());
         let (rank, ranks) = (number(parts.next()), number(parts.next()));
         let (Some(rank), Some(ranks), Some(socket)) = (rank, ranks, parts.next()) else {
-            return Err(Error::InvalidArgument(format!("{ENVIRONMENT}={told}: not rank/ranks/socket")));
+            return Err(Error::InvalidArgument(format!(
+                "{ENVIRONMENT}={told} is not of the form rank/ranks/socket"
+            )));
         };
         Self::of_starter(Path::new(socket), rank, ranks).map(Some)
     }
@@ -287,14 +290,13 @@ impl Group {
 
 /// The bytes of numbers.
 fn bytes<T: Element>(values: &[T]) -> &[u8] {
-    // SAFETY: an element is plain bits without padding, a float or an integer or two floats, and bytes need no
-    // alignment.
+    // SAFETY: an element is plain bits without padding: a float, an integer or two floats. Bytes need no alignment.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
 /// The bytes of numbers, mutable.
 fn bytes_mut<T: Element>(values: &mut [T]) -> &mut [u8] {
-    // SAFETY: as in `bytes`, and any bits of the right length are a valid element.
+    // SAFETY: as in `bytes`; any bits of the right length are a valid element.
     unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size_of_val(values)) }
 }
 

@@ -97,6 +97,7 @@ impl Drop for Place {
 /// A message of a rank, or none if it has closed its socket.
 type Said = (usize, Option<Message>);
 
+/// The processes that were started as ranks, and the connections to them.
 struct Started {
     ranks: usize,
     children: Vec<Child>,
@@ -136,7 +137,7 @@ impl Started {
         self.watch(&said, interrupted)
     }
 
-    /// Waits until all ranks have said hello.
+    /// Waits until all ranks have connected and given their number.
     fn greet(&mut self, listener: &UnixListener, interrupted: &impl Fn() -> bool) -> Result<()> {
         let start = Instant::now();
         self.streams = (0..self.ranks).map(|_| None).collect();
@@ -165,7 +166,7 @@ impl Started {
             }
             if start.elapsed() > TO_BEGIN {
                 let waited = TO_BEGIN.as_secs();
-                return Err(self.error(missing, format!("has not begun within {waited} s")));
+                return Err(self.error(missing, format!("has not started within {waited} s")));
             }
             thread::sleep(Duration::from_millis(1));
         }
@@ -227,7 +228,7 @@ impl Started {
     fn check_running(&self) -> Result<()> {
         match self.children.iter().position(|child| is_stopped(child.id())) {
             Some(rank) => {
-                Err(self.error(rank, "is stopped, so that it cannot end as the user wishes".into()))
+                Err(self.error(rank, "is suspended, so it cannot react to the user's request to end".into()))
             }
             None => Ok(()),
         }
@@ -245,6 +246,7 @@ impl Started {
         "has closed its socket".into()
     }
 
+    /// Sends a message to all ranks that are still connected.
     fn tell_all(&self, message: &Message) {
         for stream in self.streams.iter().flatten() {
             let _ = message.send(stream);
@@ -264,7 +266,7 @@ impl Started {
                 if late || stopped {
                     let _ = child.kill();
                     let _ = child.wait();
-                    let cause = "was stopped, and was ended".to_string();
+                    let cause = "was suspended, and was killed".to_string();
                     left = Err(Error::Rank { rank, ranks: self.ranks, cause });
                     break;
                 }
@@ -289,7 +291,7 @@ impl Started {
 /// Returns whether a process is stopped, if the system reports that in a file.
 fn is_stopped(process: u32) -> bool {
     let told = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    // Number, name in parentheses, state; the name may hold anything.
+    // The file has the process number, the name in parentheses and the state. The name may itself have parentheses.
     told.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['T', 't']))
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// Says hello to the starting process, and waits for the name of the window's file.
+    /// Tells the starting process that this rank runs, and waits for the name of the window's file.
     ///
     /// # Errors
     /// If the starting process has died, or a rank has failed.
@@ -53,7 +53,7 @@ impl Member {
                 Ok(Message::Fault(rank, cause)) => fault.set(rank, ranks, &cause),
                 Ok(_) => {}
                 Err(_) => {
-                    fault.set(0, ranks, "the process that started the ranks has gone");
+                    fault.set(0, ranks, "the process that started the ranks has ended");
                     thread::sleep(GRACE);
                     std::process::exit(3);
                 }

@@ -23,11 +23,13 @@ use std::sync::{Arc, Mutex};
 #[derive(Clone)]
 pub struct Peers(Arc<Inner>);
 
+/// The shared state of all clones.
 struct Inner {
     group: Group,
     state: Mutex<State>,
 }
 
+/// The transport, and whether this rank requests a stop.
 struct State {
     plane: Plane,
     /// True if this rank asks to stop, and how many times that was checked.
@@ -151,12 +153,12 @@ impl State {
     /// The windows, and the plan with its positions.
     fn with(&mut self, plan: &ExchangePlan) -> Result<(&mut PeerWindows, &Plan)> {
         let Plane::Windows(windows, plans, _) = &mut self.plane else {
-            return Err(Error::Unsupported("windows between GPUs that NCCL connects".into()));
+            return Err(Error::Unsupported(
+                "shared-memory windows between GPUs that are connected by NCCL".into(),
+            ));
         };
         let plan = plans.iter().find(|known| known.plan == *plan).ok_or_else(|| {
-            Error::InvalidArgument(
-                "an exchange by a plan that no room was made for (`prepare_exchange`)".into(),
-            )
+            Error::InvalidArgument("an exchange that was not prepared (`prepare_exchange`)".into())
         })?;
         Ok((windows, plan))
     }
@@ -336,6 +338,7 @@ impl Communicator<Cuda> for Peers {
         false
     }
 
+    /// The latency of a sum over all ranks, in seconds.
     fn latency(&self) -> f64 {
         if self.is_nccl() { LATENCY_NCCL } else { LATENCY }
     }

@@ -173,8 +173,8 @@ impl Window {
         while *sent < bytes.len() && self.sent[other] - self.at(channel + 64).load(Ordering::Acquire) < 2 {
             let next = (bytes.len() - *sent).min(CHUNK);
             let chunk = self.chunk(channel, self.sent[other]);
-            // SAFETY: the chunk lies in the map, has CHUNK bytes, and is this rank's until the count says that it was
-            // sent: the other rank has taken what was there two chunks ago.
+            // SAFETY: the chunk is inside of the map and has CHUNK bytes. It belongs to this rank until the count says
+            // that it was sent, since the other rank has taken its contents of two chunks ago.
             unsafe { chunk.copy_from_nonoverlapping(bytes[*sent..].as_ptr(), next) };
             self.sent[other] += 1;
             self.at(channel).store(self.sent[other], Ordering::Release);
@@ -208,8 +208,8 @@ impl Window {
                     let next = (receive[other].len() - received[other]).min(CHUNK);
                     let chunk = self.chunk(channel, self.taken[other]);
                     let place = receive[other][received[other]..].as_mut_ptr();
-                    // SAFETY: the chunk lies in the map, has CHUNK bytes, and is this rank's since the count said that
-                    // it was sent; `place` has at least `next` bytes.
+                    // SAFETY: the chunk is inside of the map, has CHUNK bytes, and belongs to this rank because the
+                    // count says that it was sent; `place` has at least `next` bytes.
                     unsafe { place.copy_from_nonoverlapping(chunk, next) };
                     self.taken[other] += 1;
                     self.at(channel + 64).store(self.taken[other], Ordering::Release);
@@ -250,7 +250,7 @@ impl Window {
         }
         self.at(FAILURE + 8).store(rank as u64, Ordering::Relaxed);
         self.at(FAILURE + 16).store(length as u64, Ordering::Relaxed);
-        // SAFETY: the header has CAUSE bytes behind the three words, and the state says that they are this rank's.
+        // SAFETY: the header has CAUSE bytes after its three words, and the state says that they belong to this rank.
         unsafe {
             let place = self.map.as_mut_ptr().add(FAILURE + 24);
             place.copy_from_nonoverlapping(cause.as_ptr(), length);
@@ -283,7 +283,7 @@ impl Window {
         let rank = self.at(FAILURE + 8).load(Ordering::Relaxed) as usize;
         let length = (self.at(FAILURE + 16).load(Ordering::Relaxed) as usize).min(CAUSE);
         let mut cause = vec![0; length];
-        // SAFETY: the header has CAUSE bytes behind the three words, and they were written before the state.
+        // SAFETY: the header has CAUSE bytes after its three words, and they were written before the state.
         unsafe { cause.as_mut_ptr().copy_from_nonoverlapping(self.map.as_ptr().add(FAILURE + 24), length) };
         Err(self.error(rank, String::from_utf8_lossy(&cause).into_owned()))
     }
@@ -311,7 +311,7 @@ impl Window {
     fn chunk(&self, channel: usize, number: u64) -> *mut u8 {
         let place = channel + 128 + (number % 2) as usize * CHUNK;
         assert!(place + CHUNK <= self.map.len(), "a chunk beyond the window");
-        // SAFETY: it lies in the map.
+        // SAFETY: the offset is inside of the map.
         unsafe { self.map.as_mut_ptr().add(place) }
     }
 }
@@ -329,7 +329,7 @@ fn length(ranks: usize) -> usize {
 /// The word at an offset of the map.
 fn word(map: &MmapRaw, place: usize) -> &AtomicU64 {
     assert!(place.is_multiple_of(8) && place + 8 <= map.len(), "no word of the window");
-    // SAFETY: it lies in the map, which begins at a page, and is read and written through atomics alone.
+    // SAFETY: the word is inside of the map, which is page-aligned, and it is accessed through atomics only.
     unsafe { AtomicU64::from_ptr(map.as_mut_ptr().add(place).cast()) }
 }
 

@@ -30,7 +30,7 @@ pub struct Facts {
     pub asymmetry: f64,
     /// The same for the conjugate of a_ji; equal to `asymmetry` for real matrices.
     pub hermitian_defect: f64,
-    /// The same for -a_ji.
+    /// The largest |a_ij + a_ji|, relative to the largest entry.
     pub skew_defect: f64,
     /// The three defects again (plain, conjugate, negative), but each difference relative to the smaller of the largest
     /// magnitudes of the two rows, which detects the symmetry of badly scaled matrices.

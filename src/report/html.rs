@@ -27,7 +27,7 @@ ul{margin:.5rem 0;padding-left:1.2rem}\
 @media print{body{background:#fff;font-size:11pt}main{max-width:none;padding:0}\
 section{border:none;padding:0;break-inside:avoid;overflow:visible}figure svg{max-height:16cm;filter:none}}";
 
-/// A page that grows.
+/// A page that is being written.
 pub(crate) struct Page {
     text: String,
 }

@@ -15,7 +15,7 @@ pub(super) enum Anchor {
     End,
 }
 
-/// A document that grows.
+/// A drawing that is being written.
 pub(super) struct Svg {
     text: String,
 }
@@ -152,7 +152,7 @@ impl Svg {
         );
     }
 
-    /// The document.
+    /// Ends the drawing and returns its text.
     pub(super) fn finish(mut self) -> String {
         self.text.push_str("</svg>\n");
         self.text

@@ -24,18 +24,18 @@ pub(super) const SMALL_HALO: f64 = 0.1;
 
 /// Refuses settings that distributed solves do not support.
 pub(super) fn refuse(wishes: &Builder) -> Result<()> {
-    let without = |what: String| Err(Error::Unsupported(format!("{what} is not built for several ranks")));
+    let without = |what: String| Err(Error::Unsupported(format!("{what} on several ranks")));
     if wishes.precision != Precision::Double {
         return without(format!("precision {}", wishes.precision));
     }
     if wishes.method == Method::Direct {
-        return without("a factorisation of rows that each rank has alone".into());
+        return without("a factorisation of a distributed matrix".into());
     }
     if wishes.format != AUTO && wishes.format != Csr::<f64>::NAME {
         return without(format!("format {}", wishes.format));
     }
     if wishes.near_null.is_some() {
-        return without("multigrid of near-null vectors".into());
+        return without("multigrid with near-null vectors".into());
     }
     match wishes.preconditioner {
         name @ Name::ChebyshevSingle(_) => without(format!("preconditioner {name}")),
@@ -110,7 +110,7 @@ pub(super) fn together<T, B: SolverBackend, C: Communicator<B>>(
     let failed = space.count(made.is_err())?;
     match made {
         Ok(_) if failed > 0 => {
-            Err(Error::Unsupported(format!("{failed} other ranks could not set up what they need")))
+            Err(Error::Unsupported(format!("a setup that failed on {failed} other ranks")))
         }
         made => made,
     }
@@ -128,25 +128,25 @@ pub(super) fn ordered<T: Scalar>(a: &Csr<T>, how: Reorder, parts: usize) -> Resu
     let told = |size: usize| count(size as u64);
     if how == Reorder::Auto && (before as f64) <= SMALL_HALO * a.rows() as f64 {
         let why =
-            format!("halos of {} entries in all are few beside {} unknowns", told(before), told(a.rows()));
+            format!("the halos have only {} entries in all, for {} unknowns", told(before), told(a.rows()));
         return Ok((None, None, Decision::new("order", "no", why)));
     }
     let ordering = graph::ordering(a)?;
     if ordering.keeps_natural_order() {
-        let why = "reverse Cuthill-McKee makes the bandwidth no smaller";
+        let why = "reverse Cuthill-McKee does not reduce the bandwidth";
         return Ok((None, None, Decision::new("order", "no", why)));
     }
     let permuted = graph::permute_symmetric(a, ordering.permutation())?;
     let after = halo(&permuted);
     if how == Reorder::Auto && after >= before {
         let why = format!(
-            "reverse Cuthill-McKee gives halos of {} entries, the caller's order {}",
+            "reverse Cuthill-McKee gives halos of {} entries, the caller's order gives {}",
             told(after),
             told(before)
         );
         return Ok((None, None, Decision::new("order", "no", why)));
     }
-    let why = format!("halos of {} entries in place of {}", told(after), told(before));
+    let why = format!("halos of {} entries instead of {}", told(after), told(before));
     let decision = Decision::new("order", "by reverse Cuthill-McKee", why);
     Ok((Some(permuted), Some(ordering.into_permutation()), decision))
 }

@@ -42,7 +42,7 @@ impl PreconditionerChoice {
         self.check()?;
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         if let PreconditionerChoice::ChebyshevSingle(_) = self {
-            return Err(Error::Unsupported("chebyshev-single outside of a solver: take chebyshev".into()));
+            return Err(Error::Unsupported("chebyshev-single outside of a solver; use chebyshev".into()));
         }
         let found = symmetry::of(backend, a, None, Method::Auto)?;
         let method = if found.hermitian { Method::Cg } else { Method::Gmres };
@@ -54,7 +54,7 @@ impl PreconditionerChoice {
                 }
                 _ => {
                     let text = format!(
-                        "{self} of a matrix with {value} on its diagonal: it is not positive definite"
+                        "{self} of a matrix that is not positive definite: it has {value} on its diagonal"
                     );
                     return Err(Error::Unsupported(text));
                 }

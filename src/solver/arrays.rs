@@ -23,7 +23,7 @@ pub struct ArraySolver<T: Solvable> {
 /// The order of the caller's values.
 #[derive(Debug)]
 enum Order<T: Solvable> {
-    /// That of the solver's matrix, or values will not be replaced.
+    /// The order of the solver's matrix, or an order that need not be known because values are not replaced.
     Own,
     /// Another order, with the map on the host.
     Host(Box<Kept<T, Host>>),
@@ -121,6 +121,14 @@ impl<T: Solvable> ArraySolver<T> {
         self.solver.update(a.parts().values)
     }
 
+    /// A solver for A^T ([`Solver::transposed`]), whose new values are those of A^T in rows with ascending columns.
+    ///
+    /// # Errors
+    /// As [`Solver::transposed`].
+    pub fn transposed(&self) -> Result<Self> {
+        Ok(Self { solver: self.solver.transposed()?, order: Order::Own, given: None, pattern: None })
+    }
+
     /// [`ArraySolver::update_matrix`] with a matrix on the GPU that the solver computes on.
     ///
     /// # Errors
@@ -141,7 +149,7 @@ impl<T: Solvable> ArraySolver<T> {
         if arrays.shape != own {
             let (given, own) =
                 (format!("{} x {}", arrays.shape.0, arrays.shape.1), format!("{} x {}", own.0, own.1));
-            return Err(Error::InvalidMatrix(format!("another shape: {given} in the place of {own}")));
+            return Err(Error::InvalidMatrix(format!("another shape: {given} instead of {own}")));
         }
         let a = arrays.to_csr(backend)?;
         let new = a.to_host(backend)?;

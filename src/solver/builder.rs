@@ -245,7 +245,7 @@ impl Builder {
         match self.reorder {
             Reorder::Auto if nodes => Ok(Reorder::None),
             Reorder::Rcm if nodes => Err(Error::Unsupported(
-                "another order of unknowns that belong together in nodes; reorder auto or none".into(),
+                "reordering unknowns that are grouped in nodes; use reorder auto or none".into(),
             )),
             order => Ok(order),
         }
@@ -347,7 +347,9 @@ impl Builder {
         let refused = |what: String| Err(Error::InvalidArgument(what));
         for (what, tolerance) in [("relative", self.tolerance.unwrap_or(0.0)), ("absolute", self.absolute)] {
             if !(0.0..f64::INFINITY).contains(&tolerance) {
-                return refused(format!("{what} tolerance {tolerance}: a number from 0 on is needed"));
+                return refused(format!(
+                    "the {what} tolerance must be a number of at least 0, not {tolerance}"
+                ));
             }
         }
         if self.format != AUTO && !FORMAT_NAMES.contains(&self.format.as_str()) {
@@ -398,6 +400,14 @@ impl Builder {
     /// The expected number of products with a matrix of `n` rows.
     pub(super) fn expected_products(&self, n: usize) -> usize {
         expected_products(n, self.right_hand_sides, self.max_iterations)
+    }
+
+    /// The settings for A^T: what A takes to zero, A^T does not, unless it `is_the_same`.
+    pub(super) fn of_transpose(mut self, is_the_same: bool) -> Self {
+        if !is_the_same {
+            self.null_space = NullSpaceWish::Auto;
+        }
+        self
     }
 
     /// Returns whether the rows of the matrix may be scaled. Factorisations have their own scaling, and near-null

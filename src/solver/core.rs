@@ -1,7 +1,7 @@
 //! A matrix with its candidates (stages), and the report of a solve. `turns` has the loop over the stages.
 
 use super::SolverBackend;
-use super::choice::SystemFacts;
+use super::choice::{GRIDS, SystemFacts};
 use super::group::Group;
 use super::names::Method;
 use super::plan::{Notes, System};
@@ -124,7 +124,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         self.announce();
     }
 
-    /// Lists the stages in the trail.
+    /// Adds all candidates to the log before the first is tried.
     fn announce(&mut self) {
         let (a, bandwidth) = (self.stored.operator(), self.backend.ordering_price().bandwidth);
         let told = self.stages.iter().map(|Stage { plan, ready, .. }| {
@@ -169,10 +169,24 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         self.go_on(self.first, None, b, x, watch)
     }
 
+    /// [`Ready::solve_quickly`](super::stage::Ready::solve_quickly) by the stage that solved last.
+    pub(super) fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool> {
+        let Self { stages, first, norms, .. } = self;
+        match stages.get_mut(*first).and_then(|stage| stage.ready.as_mut()) {
+            Some(ready) => ready.solve_quickly(transposed, b, x, norms),
+            None => Ok(false),
+        }
+    }
+
     /// The verdict on x.
     pub(super) fn judge(&mut self, b: &B::Slice<T>, x: &B::Slice<T>) -> Result<Verdict> {
         let options = self.asked();
         judge(&self.backend, (&self.stored, &mut self.norms), (b, x), &options, None)
+    }
+
+    /// Whether the first stage is multigrid on a grid, chosen by the solver.
+    pub(super) fn is_by_levels_of_a_grid(&self) -> bool {
+        self.stages.first().is_some_and(|stage| stage.plan.why == GRIDS)
     }
 
     /// The options of this solve.

@@ -38,6 +38,12 @@ pub(super) trait Engine<T: Scalar>: Any + Send {
     /// The matrix in the caller's order, for its pattern: values may be those of -A.
     fn pattern(&self) -> Result<Csr<T>>;
 
+    /// x by factors that are at hand, for right-hand sides one after another; false if that does not do.
+    fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool>;
+
+    /// A solver of the transposed matrix, with the same settings.
+    fn transposed(&self) -> Result<Box<dyn Engine<T>>>;
+
     /// Residual norms of a right-hand side of the last solve.
     fn history(&self, right_hand_side: usize) -> &[f64];
 
@@ -76,6 +82,12 @@ pub trait OnBackend<T: Scalar, B: SolverBackend>: Send {
     /// [`Engine::pattern`].
     fn pattern(&self) -> Result<Csr<T>>;
 
+    /// [`Engine::solve_quickly`].
+    fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool>;
+
+    /// [`Engine::transposed`].
+    fn transposed(&self) -> Result<Box<dyn OnBackend<T, B>>>;
+
     /// [`Engine::history`].
     fn history(&self, right_hand_side: usize) -> &[f64];
 
@@ -105,6 +117,14 @@ impl<T: Scalar, B: SolverBackend> Engine<T> for Boxed<T, B> {
 
     fn pattern(&self) -> Result<Csr<T>> {
         self.0.pattern()
+    }
+
+    fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool> {
+        self.0.solve_quickly(transposed, b, x)
+    }
+
+    fn transposed(&self) -> Result<Box<dyn Engine<T>>> {
+        Ok(Box::new(Boxed(self.0.transposed()?)))
     }
 
     fn history(&self, right_hand_side: usize) -> &[f64] {
@@ -164,7 +184,7 @@ pub(super) struct Placed<T: Scalar, B: SolverBackend> {
     vectors: Option<(B::Vec<T>, B::Vec<T>)>,
     /// The caller's new values in this memory, allocated at first use.
     values: Option<B::Vec<T>>,
-    /// The matrix in CSR, in addition to the format of its products, once its values were replaced.
+    /// The matrix in CSR, in addition to the format of its products, if all is made anew for new values.
     beside: Option<Csr<T, B>>,
     about: About,
 }
@@ -174,7 +194,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
     /// it.
     pub(super) fn build(backend: &B, a: Csr<T, B>, wishes: &Builder, why: Option<String>) -> Result<Self> {
         let mut notes = Notes::default();
-        let why = why.unwrap_or_else(|| "where the matrix is".into());
+        let why = why.unwrap_or_else(|| "the matrix is there".into());
         notes.decisions.push(Decision::new("device", backend.description(), why));
         let mut looked = 0.0;
         timed(&mut looked, || finite::check_matrix(backend, &a))?;
@@ -186,7 +206,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         Self::new(backend, a, wishes, found, notes)
     }
 
-    /// For a matrix whose symmetry is known.
+    /// Makes an engine for a matrix whose symmetry is known.
     fn new(backend: &B, mut a: Csr<T, B>, wishes: &Builder, found: Found, mut notes: Notes) -> Result<Self> {
         let options = wishes.options();
         let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
@@ -230,7 +250,10 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             planner.notes.decisions.push(scaling_decision(scaled, &norms));
         }
         let open = wishes.updates && wishes.can_stay_open();
-        let mut system = if open { planner.open(a)? } else { planner.system(a)? };
+        // Levels on a grid are made anew for new values in any case, and then so is what suits them.
+        let anew = open && planner.takes_levels_of_a_grid(&a)?;
+        let beside = if anew { Some(a.copied(backend)?) } else { None };
+        let mut system = if open && !anew { planner.open(a)? } else { planner.system(a)? };
         let device = backend.description();
         let choice = system.choice.take();
         let core = Core::new(backend, system, options, notes, norms);
@@ -246,7 +269,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             null,
             vectors: None,
             values: None,
-            beside: None,
+            beside,
             about,
         })
     }
@@ -451,11 +474,11 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         nearest
     }
 
-    /// Stores the matrix such that values can be replaced: CSR instead of its format, or in addition to it if the
-    /// caller named a setup that must be made anew.
+    /// Stores the matrix such that values can be replaced: CSR instead of its format, or in addition to it if the setup
+    /// must be made anew, as the caller named it, or because it is multigrid on a grid.
     fn reopen(&mut self) -> Result<()> {
         let a = self.core.stored().to_csr(&self.backend)?;
-        if self.wishes.can_stay_open() {
+        if self.wishes.can_stay_open() && !self.core.is_by_levels_of_a_grid() {
             return self.replace(|planner| planner.open(a));
         }
         self.beside = Some(a);
@@ -486,7 +509,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
     /// The number of right-hand sides in vectors of these lengths.
     fn count(&self, b: usize, x: usize) -> Result<usize> {
         let (rows, columns) = self.about.shape();
-        Error::check_dimension("length of b beyond the last whole one", 0, b % rows.max(1))?;
+        Error::check_dimension("entries of b after the last complete right-hand side", 0, b % rows.max(1))?;
         let count = b.checked_div(rows).unwrap_or(0);
         Error::check_dimension("length of x", columns * count, x)?;
         Ok(count)
@@ -592,7 +615,10 @@ fn scaling_decision<T: Scalar, B: SolverBackend>(
     scaled: &Equilibrated<T, B>,
     norms: &RowNorms<T, B>,
 ) -> Decision {
-    let why = format!("norms of rows from {:.1e} to {:.1e}: powers of two", norms.least, norms.most);
+    let why = format!(
+        "rows have norms from {:.1e} to {:.1e} and are scaled by powers of two",
+        norms.least, norms.most
+    );
     Decision::new("scaling", scaled.words(), why)
 }
 
@@ -660,7 +686,7 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
         let (target, norms) = match (&mut *beside, &mut core.stored) {
             (Some(a), _) => (a, &mut core.norms),
             (None, Stored::Open(a)) => (&mut **a, &mut core.norms),
-            _ => return Err(Error::Unsupported("new values in a format that takes none".into())),
+            _ => return Err(Error::Unsupported("new values for a matrix in this format".into())),
         };
         match order {
             None => backend.copy(values, target.values_mut())?,
@@ -710,6 +736,35 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
                 graph::permute_symmetric(&a, &order.permutation.to_host(&self.backend)?.into_inverse())
             }
         }
+    }
+
+    fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool> {
+        if self.order.is_some() || self.scaled.is_some() || self.null.is_some() {
+            return Ok(false);
+        }
+        let good = self.core.solve_quickly(transposed, b, x)?;
+        if good && self.negated {
+            x.iter_mut().for_each(|x| *x = -*x);
+        }
+        Ok(good)
+    }
+
+    fn transposed(&self) -> Result<Box<dyn OnBackend<T, B>>> {
+        let backend = &self.backend;
+        let mut a = self.core.stored().to_csr(backend)?;
+        if let Some(scaled) = &self.scaled {
+            a = scaled.undone(backend, a)?;
+        }
+        if self.negated {
+            backend.scale_in_place(-T::one(), a.values_mut())?;
+        }
+        let mut a = a.transpose(backend)?;
+        if let Some(order) = &self.order {
+            let back = order.permutation.to_host(backend)?.into_inverse();
+            a = graph::permute_symmetric(&a.to_host(backend)?, &back)?.into_backend(backend)?;
+        }
+        let wishes = self.wishes.clone().of_transpose(self.about.hermitian && !T::COMPLEX);
+        Ok(Box::new(Self::build(backend, a, &wishes, Some("that of the solver of A".into()))?))
     }
 
     fn history(&self, right_hand_side: usize) -> &[f64] {

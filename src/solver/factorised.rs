@@ -16,7 +16,7 @@ use crate::operator::LinearOperator;
 use crate::prices::budgets::{IN_RACE, QUICK};
 use crate::report::{bytes, seconds};
 use crate::scalar::{Real, Scalar};
-use crate::verdict::Verdict;
+use crate::verdict::{RowNorms, Verdict};
 use num_traits::Float;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -74,6 +74,8 @@ pub(super) struct Factorised<T: Scalar, B: SolverBackend> {
     expected: Option<(f64, f64)>,
     factor_bytes: u64,
     options: SolveOptions,
+    /// The weights of rows on the host, until values change.
+    weights: Option<Weights>,
     history: Vec<f64>,
     spent: Duration,
     remark: Option<String>,
@@ -132,6 +134,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
             expected,
             factor_bytes: 0,
             options: options.clone(),
+            weights: None,
             history: Vec::new(),
             spent: Duration::ZERO,
             remark: None,
@@ -320,6 +323,7 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
     }
 
     fn update(&mut self, a: &Csr<T, B>) -> Result<()> {
+        self.weights = None;
         if let Some(device) = &mut self.device {
             self.host = None;
             return device.update(a);
@@ -328,6 +332,33 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
             Some(host) => host.update(&in_doubles(a.to_host(&self.backend)?)),
             None => Ok(()),
         }
+    }
+
+    fn solve_quickly(
+        &mut self,
+        transposed: bool,
+        b: &[T],
+        x: &mut [T],
+        norms: &RowNorms<T, B>,
+    ) -> Result<bool> {
+        let Some(direct) = &mut self.host else { return Ok(false) };
+        if self.device.is_some() || size_of::<T>() != size_of::<T::Double>() {
+            // Rounding x to single precision would have to be judged too.
+            return Ok(false);
+        }
+        let weights = match self.weights.take() {
+            Some(weights) => weights,
+            None => norms.to_host(&self.backend)?,
+        };
+        let b: Vec<T::Double> = b.iter().map(|&b| b.to_double()).collect();
+        let mut found = vec![T::Double::default(); x.len()];
+        let tolerance = self.options.threshold_of_one::<T>();
+        let good = direct.solve_quickly(transposed, &b, &mut found, (tolerance, &weights));
+        self.weights = Some(weights);
+        if good {
+            x.iter_mut().zip(found).for_each(|(x, found)| *x = T::from_double(found));
+        }
+        Ok(good)
     }
 
     fn bytes(&self, a: &dyn LinearOperator<T, B>) -> f64 {
@@ -401,7 +432,7 @@ fn within(forecast: &Analysis, limit: Limit) -> Result<()> {
             Err(Error::Unsupported(format!("{}: {needs}", forecast.kind)))
         }
         Some((_, flops)) if forecast.in_blocks() > flops => Err(Error::Unsupported(format!(
-            "{} takes {:.1e} multiplications and {}",
+            "{} takes {:.1e} multiplications and {}, too much",
             forecast.kind,
             forecast.flops,
             bytes(forecast.bytes as u64)
@@ -418,6 +449,7 @@ fn failure(reasons: &[(Kind, Reason)]) -> Outcome {
     Outcome::Stagnated
 }
 
+/// The facts about A that a direct solve has found.
 fn evidence(told: &DirectReport) -> Evidence {
     let unmatched = told.reasons.iter().find_map(|(_, reason)| match reason {
         Reason::StructurallySingular { unmatched, .. } if !told.solved => Some(unmatched.clone()),
@@ -441,7 +473,10 @@ fn evidence(told: &DirectReport) -> Evidence {
 fn words(told: &DirectReport) -> String {
     let steps = told.refinements + told.iterations;
     let order = told.order.map(|order| format!(", order by {order}")).unwrap_or_default();
-    let words = format!("{told} after {steps} steps, factor of {}{order}", bytes(told.factor_bytes));
+    let words = format!(
+        "{told} after {steps} refinement steps; the factor takes {}{order}",
+        bytes(told.factor_bytes)
+    );
     words + &said(&told.reasons)
 }
 
@@ -450,7 +485,8 @@ fn words_of_device(told: &DeviceReport) -> String {
     let steps = told.refinements + told.iterations;
     let DeviceSeconds { order, analysis, factor, solve, .. } = told.seconds;
     let words = format!(
-        "{told} after {steps} steps, factors of {}; order {}, analysis {}, factors {}, solve {}",
+        "{told} after {steps} refinement steps; the factors take {}; ordering {}, analysis {}, factorisation {}, \
+         solve {}",
         bytes(told.estimate.bytes),
         seconds(order),
         seconds(analysis),

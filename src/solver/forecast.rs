@@ -60,7 +60,7 @@ pub(super) fn polynomial_pays<T: Scalar, B: PreconditionSteps>(
     share < POLYNOMIAL_SHARE && (1.0 - share) * plain * products as f64 > POLYNOMIAL_WORTH
 }
 
-/// Bytes of an iteration of conjugate gradients with Jacobi, `matrix` of them the matrix.
+/// The bytes that an iteration of conjugate gradients with Jacobi moves, of which the matrix takes `matrix`.
 pub(super) fn plain_bytes<T: Scalar>(n: usize, matrix: usize) -> f64 {
     (matrix + 10 * n * size_of::<T>()) as f64
 }

@@ -62,7 +62,7 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
                 near_null: near_null.map(|near_null| &**near_null),
             },
         )?;
-        let made = made.ok_or_else(|| Error::Unsupported("multigrid of this matrix".into()))?;
+        let made = made.ok_or_else(|| Error::Unsupported("multigrid for this matrix".into()))?;
         Ok(Self { near_null: near_null.cloned(), ..made })
     }
 
@@ -125,7 +125,7 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
         let options = options_of(choice, method);
         let made = Multigrid::spread_with(space, (a, here, own), parts, &options, grids_only)?;
         Ok(made.map(|m| {
-            let (told, facts) = (format!("{}, of all parts together", told(&m, 1)), m.facts().levels.clone());
+            let (told, facts) = (format!("{}, of all ranks together", told(&m, 1)), m.facts().levels.clone());
             Self { m: Made::Full(Box::new(m)), near_null: None, told, facts }
         }))
     }
@@ -161,9 +161,9 @@ fn options_of(choice: MultigridChoice, method: Method) -> MultigridOptions {
 /// The required kind of hierarchy.
 enum Kind<'a> {
     Any,
-    /// On a grid, for a matrix with these diagonals.
+    /// Multigrid on a grid, for a matrix with these diagonals.
     Grid(&'a Diagonals),
-    /// For a matrix that row factors make Hermitian.
+    /// Multigrid for a matrix that row factors make Hermitian.
     Symmetrized,
 }
 
@@ -214,16 +214,17 @@ pub(super) fn unknowns_a_node<T: Scalar, V: Scalar + Widen<T>, B: SolverBackend>
     Ok(if sizes.iter().all(|&other| other == size) { size } else { 1 })
 }
 
+/// Describes the levels, for the report.
 fn told<T: Scalar, B: SolverBackend>(m: &Multigrid<T, B>, unknowns: usize) -> String {
     let facts = m.facts();
     let rows: Vec<String> = facts.levels.iter().map(|level| level.rows.to_string()).collect();
     let kind = match (facts.grid, facts.scaled) {
-        (true, false) => " of grids",
-        (true, true) => " of grids, of the scaled matrix",
-        (false, true) => " of the scaled matrix",
+        (true, false) => " on grids",
+        (true, true) => " on grids, for the scaled matrix",
+        (false, true) => " for the scaled matrix",
         (false, false) => "",
     };
-    let nodes = if unknowns > 1 { format!(", nodes of {unknowns} unknowns") } else { String::new() };
+    let nodes = if unknowns > 1 { format!(", with {unknowns} unknowns per node") } else { String::new() };
     let complexity = facts.operator_complexity();
     format!("levels{kind}: {} rows, {complexity:.2} times the entries{nodes}", rows.join(", "))
 }
@@ -238,7 +239,7 @@ pub(super) fn grids_pay<T: Scalar>(
     grids_save::<T>(sizes, nonzeros, price, kind, 0.0) > 0.0
 }
 
-/// How many seconds it saves, if an iteration without it takes `longer` times as long as its bytes.
+/// The seconds that multigrid on grids saves, if an iteration without it takes `longer` times as long as its bytes.
 pub(super) fn grids_save<T: Scalar>(
     sizes: [usize; 3],
     nonzeros: usize,

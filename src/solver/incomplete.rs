@@ -94,7 +94,9 @@ fn check_work<T: Scalar>(a: &Csr<T>, most: f64) -> Result<()> {
     };
     let work = (0..a.rows()).map(of_row).sum::<usize>() as f64;
     if work > most * a.nonzeros() as f64 {
-        return Err(Error::Unsupported(format!("factors without fill take {work:.1e} multiplications")));
+        return Err(Error::Unsupported(format!(
+            "an incomplete factorisation this expensive: it takes {work:.1e} multiplications"
+        )));
     }
     Ok(())
 }
@@ -111,7 +113,7 @@ fn made<T: Scalar, B: SolverBackend>(
     let definite = matches!(method, Method::Cg | Method::Minres);
     if method == Method::Lsmr {
         return Err(Error::Unsupported(
-            "an incomplete factorisation with lsmr: it takes none, or jacobi".into(),
+            "lsmr with an incomplete factorisation: its preconditioners are none and jacobi".into(),
         ));
     }
     let Some(choice) = choice else {
@@ -120,9 +122,9 @@ fn made<T: Scalar, B: SolverBackend>(
         }
         let m = Ilu::of_levels(backend, a, definite, bounds.levels)?;
         let ((below, above), (shift, failed)) = (m.depth(), m.repairs());
-        let mut told = format!("factors without fill, {below} and {above} levels of rows");
+        let mut told = format!("factors without fill, with {below} and {above} level sets");
         if shift > 1.0 {
-            told += &format!(", of the diagonal times {shift}");
+            told += &format!(", with the diagonal multiplied by {shift}");
         }
         if failed > 0 {
             told += &format!(", {failed} pivots replaced");
@@ -131,13 +133,14 @@ fn made<T: Scalar, B: SolverBackend>(
     };
     if definite {
         return Err(Error::Unsupported(format!(
-            "ilut with {method}, which takes a Hermitian preconditioner: ilu is one"
+            "ilut with {method}, which needs a Hermitian preconditioner, such as ilu"
         )));
     }
     let options = IlutOptions::default().drop(choice.drop()).fill(choice.fill as f64).work(bounds.work);
     let m = Ilut::new(backend, a, &options)?;
     let ((below, above), times) = (m.depth(), m.entries() as f64 / a.nonzeros().max(1) as f64);
-    let mut told = format!("factors with {times:.1} times the entries, {below} and {above} levels of rows");
+    let mut told =
+        format!("factors with {times:.1} times the entries of A, with {below} and {above} level sets");
     if m.replaced() > 0 {
         told += &format!(", {} pivots replaced", m.replaced());
     }

@@ -65,7 +65,7 @@ pub(super) fn must<T: Scalar>(wishes: &super::Builder, a: &Csr<T>, parts: usize)
     if a.rows() < parts {
         return Some(format!("{} unknowns, fewer than there are ranks", a.rows()));
     }
-    (wishes.method == Method::Direct).then(|| "a factorisation is made by one rank".into())
+    (wishes.method == Method::Direct).then(|| "a factorisation uses one rank".into())
 }
 
 /// A real number by its bits, since JSON has no NaN and infinities.
@@ -78,6 +78,7 @@ enum Told {
     Solved(Box<Solved>),
 }
 
+/// The fields of a report, as they are sent to the other ranks.
 #[derive(Serialize, Deserialize)]
 struct Solved {
     outcome: Outcome,
@@ -98,6 +99,7 @@ struct Solved {
     memory_needed: Option<u64>,
 }
 
+/// Serialises a report, or an error, for the other ranks.
 pub(super) fn told(report: &Result<SolveReport>) -> Vec<u8> {
     let told = match report {
         Err(error) => Told::Failed(error.to_string()),
@@ -127,9 +129,11 @@ pub(super) fn told(report: &Result<SolveReport>) -> Vec<u8> {
 
 /// The report of rank 0, as the others receive it.
 pub(super) fn heard(told: &[u8], blank: SolveReport) -> Result<SolveReport> {
-    let broken = |cause| Error::InvalidArgument(format!("a report of part 0 that is none: {cause}"));
+    let broken = |cause| Error::InvalidArgument(format!("invalid report from rank 0: {cause}"));
     let told = match serde_json::from_slice(told).map_err(broken)? {
-        Told::Failed(cause) => return Err(Error::Unsupported(format!("part 0 failed: {cause}"))),
+        Told::Failed(cause) => {
+            return Err(Error::Unsupported(format!("a solve that failed on rank 0: {cause}")));
+        }
         Told::Solved(told) => told,
     };
     let [residual_norm, relative_residual, row_wise_residual] = told.residuals.map(f64::from_bits);

@@ -8,7 +8,7 @@ use crate::scalar::Scalar;
 /// The most right-hand sides at once: with more, the vectors of an iteration outweigh the saving on the matrix.
 const MOST: usize = 8;
 
-/// The fewest.
+/// The fewest right-hand sides for which this is faster than one after the other.
 const LEAST: usize = 4;
 
 /// The fewest if rows have more entries than the first number on average: with so few vectors, a tile would need more
@@ -48,7 +48,8 @@ pub(super) struct Size {
     pub(super) value: usize,
 }
 
-/// [`instead`], where a product in the chosen format moves `bytes` bytes.
+/// Returns how many right-hand sides are solved at once: 1 unless reading the matrix in CSR once for all of them is
+/// faster than solving one by one in the chosen format, in which a product moves `product` bytes.
 pub(super) fn at_once<T: Scalar, B: SolverBackend>(
     Size { rows, nonzeros, value }: Size,
     product: usize,

@@ -347,6 +347,48 @@ impl<T: Solvable> Solver<T> {
         on(backend, &mut *self.engine)?.update(values)
     }
 
+    /// x of A x = b, or of A^T x = b if `transposed`, for right-hand sides stored one after another, by factors that an
+    /// earlier solve has left, and without a report: for many small solves. Returns whether each x was shown to meet the
+    /// relative tolerance by one product with A. If not, or if there are no factors, x is not to be used, and
+    /// [`Solver::solve_into`] has to be called, which may do more. Values in double precision, factors on the CPU.
+    ///
+    /// ```
+    /// use residua::{Csr, Solver, solver::Method};
+    /// let a = Csr::from_parts(2, 2, vec![0, 2, 3], vec![0, 1, 1], vec![2.0, 1.0, 4.0])?;
+    /// let mut solver = Solver::builder().method(Method::Direct).build(a)?;
+    /// solver.solve(&[3.0, 4.0])?;
+    /// let mut x = [0.0; 2];
+    /// assert!(solver.solve_quickly(true, &[2.0, 5.0], &mut x)? && x == [1.0, 1.0]);
+    /// # Ok::<(), residua::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If memory runs out.
+    pub fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool> {
+        self.engine.solve_quickly(transposed, b, x)
+    }
+
+    /// A solver for A^T with the same settings, on the same device: it chooses and sets up anew, and keeps factors of its
+    /// own. New values for it are those of A^T, in rows with ascending columns. For complex values, A^H x = b is
+    /// A^T y = conj(b) with x = conj(y).
+    ///
+    /// ```
+    /// use residua::{Csr, Solver};
+    /// // | 2 1 |^T
+    /// // | . 4 |   x = b
+    /// let a = Csr::from_parts(2, 2, vec![0, 2, 3], vec![0, 1, 1], vec![2.0, 1.0, 4.0])?;
+    /// let solution = Solver::builder().build(a)?.transposed()?.solve(&[2.0, 5.0])?;
+    /// assert!((solution.x[0] - 1.0_f64).abs() < 1e-7 && (solution.x[1] - 1.0).abs() < 1e-7);
+    /// # Ok::<(), residua::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Builder::build`].
+    pub fn transposed(&self) -> Result<Self> {
+        let Self { engine, time_limit, .. } = self;
+        Ok(Self { engine: engine.transposed()?, canceller: Canceller::default(), time_limit: *time_limit })
+    }
+
     /// The matrix on the host, in the caller's order; values may be those of -A, and may have been stored in lower
     /// precision if that loses nothing.
     pub(crate) fn pattern(&self) -> Result<Csr<T>> {
@@ -420,12 +462,16 @@ fn on<'a, T: Scalar, B: SolverBackend>(
 ) -> Result<&'a mut dyn OnBackend<T, B>> {
     let (own, given) = (&engine.about().device, backend.description());
     if *own != given {
-        return Err(Error::InvalidArgument(format!("buffers of {given} for a solver on {own}")));
+        return Err(Error::InvalidArgument(format!(
+            "the buffers are on {given}, but the solver is on {own}"
+        )));
     }
     let any: &mut dyn Any = engine;
     match any.downcast_mut::<Boxed<T, B>>() {
         Some(boxed) => Ok(&mut *boxed.0),
-        None => Err(Error::InvalidArgument(format!("buffers of another kind than the solver's on {given}"))),
+        None => Err(Error::InvalidArgument(format!(
+            "the buffers belong to another backend than the solver, which is on {given}"
+        ))),
     }
 }
 

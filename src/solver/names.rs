@@ -85,7 +85,7 @@ words! {
 words! {
     /// The precision in which a method iterates. The certified residual is always computed in full precision.
     Precision {
-        /// That of the matrix and the vectors.
+        /// The precision of the matrix and the vectors.
         #[default]
         Double = "double",
         /// Half of it, with iterative refinement in full precision.
@@ -102,7 +102,7 @@ words! {
         /// only if the expected products, or multigrid on the grid, pay for it.
         #[default]
         Auto = "auto",
-        /// The caller's.
+        /// The order in which the caller gave the unknowns.
         None = "none",
         /// Reverse Cuthill-McKee, unless it increases the bandwidth.
         Rcm = "rcm",
@@ -117,7 +117,7 @@ pub enum PreconditionerChoice {
     /// polynomial in half the precision on a GPU if that moves many fewer bytes.
     #[default]
     Auto,
-    /// None.
+    /// No preconditioner.
     None,
     /// The diagonal.
     Jacobi,

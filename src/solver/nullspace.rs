@@ -239,6 +239,7 @@ fn ratio_on_host<T: Scalar>(a: &Csr<T>) -> f64 {
     null_ratio(a, &vec![T::one(); a.columns()])
 }
 
+/// Describes a null space of constants, for the report.
 fn told(components: usize) -> String {
     match components {
         1 => "constants".into(),

@@ -100,11 +100,11 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         let first = self.stages[0].plan.preconditioner;
         let why = match &self.stages[0].setup {
             Some(Setup::Levels(levels)) if levels.told.is_empty() => {
-                "of each part's own rows and columns".into()
+                "from the rows and columns of each rank alone".into()
             }
             Some(Setup::Levels(levels)) => levels.told.clone(),
             _ if matches!(first, Name::BlockJacobi(_) | Name::Fsai | Name::Ilu | Name::Ilut(_)) => {
-                "of each part's own rows and columns".into()
+                "from the rows and columns of each rank alone".into()
             }
             _ => return Ok(()),
         };

@@ -20,7 +20,7 @@ const BLOCK: usize = 4;
 pub(super) enum Setup<T: Scalar, B: SolverBackend> {
     Identity,
     Jacobi(Jacobi<T, B>),
-    /// For methods that take other matrices than conjugate gradients do.
+    /// The diagonal for methods other than conjugate gradients.
     Diagonal(Diagonal<T, B>),
     Blocks(BlockJacobi<T, B>),
     Fsai(Box<Fsai<T, B>>),
@@ -200,7 +200,7 @@ mod tests {
         let chain = generate::tridiagonal(20_000).unwrap();
         let most = most_levels(chain.rows(), true);
         let refused = Ilu::of_levels(&Host, &chain, false, most).unwrap_err().to_string();
-        assert!(refused.contains("20000 and 20000 levels"), "{refused}");
+        assert!(refused.contains("20000 and 20000 level sets"), "{refused}");
         assert!(Ilu::of_levels(&Host, &chain, false, most_levels(chain.rows(), false)).is_ok());
         let grid = generate::poisson2d(200, 100).unwrap();
         assert_eq!(Ilu::of_levels(&Host, &grid, false, most).unwrap().depth(), (299, 299));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The report of a solve. Norms are 2-norms.
 #[derive(Debug, Clone, PartialEq)]
-#[must_use = "not converging is no error: the outcome tells"]
+#[must_use = "not converging is no error: check the outcome"]
 #[non_exhaustive]
 pub struct SolveReport {
     /// How it ended.
@@ -32,9 +32,9 @@ pub struct SolveReport {
     /// The relative residual with each row divided by the norm of that row of A: ||D (b - A x)|| / ||D b||. A solve has
     /// converged if both meet the tolerance; without [`Builder::row_wise`](super::Builder::row_wise) this one need not.
     pub row_wise_residual: f64,
-    /// The backward error ||b - A x|| / (||A|| ||x|| + ||b||) with the Frobenius norm of A: the relative distance to the nearest system that x solves exactly
-    /// (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., theorem 7.1). None if one of the norms
-    /// is out of the range of the type.
+    /// The backward error ||b - A x|| / (||A|| ||x|| + ||b||) with the Frobenius norm of A: the relative distance to
+    /// the nearest system that x solves exactly (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
+    /// theorem 7.1). None if one of the norms is out of the range of the type.
     pub backward_error: Option<f64>,
     /// An estimate of the condition number ||A||_1 ||A^-1||_1, if the last method was a factorisation and the estimate
     /// was requested ([`Builder::condition`](super::Builder::condition)) or working precision was not enough to meet
@@ -83,7 +83,7 @@ impl SolveReport {
 
 /// A solution with its report.
 #[derive(Debug, Clone, PartialEq)]
-#[must_use = "not converging is no error: the outcome in the report tells"]
+#[must_use = "not converging is no error: check the outcome in the report"]
 #[non_exhaustive]
 pub struct Solution<T> {
     /// The last iterate.
@@ -111,7 +111,7 @@ pub struct Seconds {
     /// This solve, from the call to its return. With several right-hand sides in one call: the part of one of them,
     /// without copying vectors to and from the device.
     pub solve: f64,
-    /// Its iterations only.
+    /// Seconds of the iterations only.
     pub iterating: f64,
 }
 
@@ -141,7 +141,7 @@ impl Trail {
 pub struct Decision {
     /// What was decided: `device`, `symmetry`, `order`, `values`, `format`, `preconditioner`, `right-hand sides`.
     pub subject: &'static str,
-    /// What was chosen.
+    /// The decision.
     pub chosen: String,
     /// Why, and what else was considered.
     pub why: String,

@@ -180,7 +180,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             lone::why::<T, B, C>(&space, [a.rows(), a.nonzeros()], found.hermitian)
         };
         if let Some(why) = alone {
-            trail.decisions.push(Decision::new("ranks", format!("one of {parts}"), why));
+            trail.decisions.push(Decision::new("ranks", format!("one of {parts} ranks"), why));
             let made = timed(&mut seconds.setup, || Lone::new(wishes, space.backend(), part, a));
             let lone = together(&space, made)?;
             let ends = |other: usize| if other == 0 { 0..a.rows() } else { a.rows()..a.rows() };
@@ -225,9 +225,9 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         let boxes = matches!(wishes.preconditioner, Name::Multigrid(choice) if choice.boxes);
         let keep = |why: &str| (None, None, Decision::new("order", "no", why));
         let (permuted, order, decision) = match given {
-            Some(_) => keep("each part has its own rows alone"),
+            Some(_) => keep("the rows were distributed by the caller"),
             None if boxes && wishes.reorder == Reorder::Auto && slabs(a).is_some() => {
-                keep("each part has whole planes of a grid")
+                keep("each rank has whole planes of a grid")
             }
             None => ordered(a, wishes.reorder, parts)?,
         };
@@ -238,10 +238,10 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             given.map(<[_]>::to_vec).or_else(|| slabs(a)).unwrap_or_else(|| balanced_parts(a, parts));
         Error::check_dimension("parts", parts, ranges.len())?;
         let shares = shares::<T, B, C>(&space, (a, &ranges), given.is_some())?;
-        let why = "rows of each part follow one another, about as many stored entries each";
+        let why = "each rank has consecutive rows with about the same number of entries";
         trail.decisions.push(Decision::new("ranks", parts.to_string(), why));
         let own = ranges[part].clone();
-        let mut format = Decision::new("format", Csr::<T>::NAME, "the format of spread matrices");
+        let mut format = Decision::new("format", Csr::<T>::NAME, "the format of distributed matrices");
         // Preconditioners are made from the rows in CSR, whatever format the products use; a diagonal needs no copy of
         // them.
         let mut rows = None;
@@ -259,7 +259,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             let options = ChoiceOptions::default()
                 .products(expected_products(a.rows(), 1, wishes.max_iterations))
                 .measured(<B as PreconditionSteps>::BYTES_TELL);
-            // As on one process: the same bits of x, from fewer bytes.
+            // Values that a narrower type holds exactly are stored in it, as on one process. x has the same bits.
             let narrow = if <B as PreconditionSteps>::BYTES_TELL {
                 Err(own)
             } else {
@@ -562,6 +562,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         Ok(SolveReport { trail: Arc::new(trail), ..report })
     }
 
+    /// Makes the report of a solve, with the outcome that the check of x gives.
     fn tell(&self, report: &Report, stage: usize, judged: &Verdict) -> Result<SolveReport> {
         // A distributed solve has no proof that a square matrix is singular.
         let outcome = match report.outcome {

@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 /// The solve that a stage has to do: A x = b from x.
 pub(super) struct Task<'a, 'j, T: Scalar, B: SolverBackend> {
     pub(super) a: &'a dyn LinearOperator<T, B>,
-    /// The same matrix in its storage.
+    /// The same matrix, as it is stored.
     pub(super) stored: &'a Stored<T, B>,
     pub(super) b: &'a B::Slice<T>,
     pub(super) x: &'a mut B::Slice<T>,
@@ -108,9 +108,21 @@ pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
         Vec::new()
     }
 
-    /// What the last solve found out about A.
+    /// The facts about A that the last solve has found.
     fn evidence(&self) -> Evidence {
         Evidence::default()
+    }
+
+    /// x of A x = b, or A^T x = b, for right-hand sides one after another, by factors that are at hand; false if there
+    /// are none or an x is not shown good by one product, and x is then not to be used.
+    fn solve_quickly(
+        &mut self,
+        _transposed: bool,
+        _b: &[T],
+        _x: &mut [T],
+        _norms: &RowNorms<T, B>,
+    ) -> Result<bool> {
+        Ok(false)
     }
 
     /// The preconditioner with which conjugate gradients can solve for several right-hand sides at once.
@@ -202,7 +214,7 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
         let setup = match (setup, a.shared()) {
             (setup, Some(operator)) => setup.on(backend, &operator)?,
             (Setup::Waiting(..), None) => {
-                return Err(Error::Unsupported(format!("{name} for new values")));
+                return Err(Error::Unsupported(format!("new values for the preconditioner {name}")));
             }
             (setup, None) => setup,
         };

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// A matrix in the storage of its products.
 pub(super) enum Stored<T: Scalar, B: SolverBackend> {
-    /// In CSR with values of full width, which can be replaced.
+    /// CSR with values of full width, which can be replaced.
     Open(Box<Csr<T, B>>),
     /// Values of full width.
     Full(Arc<dyn SparseMatrix<T, B, T>>),
@@ -83,8 +83,8 @@ impl<T: Scalar, B: SolverBackend> Stored<T, B> {
         of_factors::<T, B>((self.operator().rows(), self.nonzeros()), bytes)
     }
 
-    /// A guess of the cost of an order of elimination for a square matrix, from the mean width of the levels of its graph,
-    /// which is computed once. If memory runs out, the guess is the one for an arbitrary matrix.
+    /// A guess of the cost of an order of elimination for a square matrix, from the mean width of the levels of its
+    /// graph, which is computed once. If memory runs out, the guess is the one for an arbitrary matrix.
     pub(super) fn guess_of_order(&self, backend: &B, width: &Cell<Option<f64>>) -> OrderGuess {
         let look = || -> Result<f64> {
             let a = self.to_csr(backend)?.to_host(backend)?;
@@ -175,17 +175,18 @@ pub(super) fn reorder<T: Scalar, B: SolverBackend>(
     let ordering = graph::ordering_on(backend, &a)?;
     let (before, rcm) = (count(ordering.bandwidth_before() as u64), count(ordering.bandwidth_rcm() as u64));
     if ordering.keeps_natural_order() {
-        let told = format!("no: reverse Cuthill-McKee gives bandwidth {rcm}, the file's order {before}");
+        let told =
+            format!("no: reverse Cuthill-McKee gives bandwidth {rcm}, the file's order gives {before}");
         return Ok((a, None, decide(told, benefit)));
     }
     let (permuted, order) = permuted(backend, a, ordering.into_permutation())?;
-    let told = format!("by reverse Cuthill-McKee: bandwidth {before} to {rcm}");
+    let told = format!("by reverse Cuthill-McKee: bandwidth {rcm} instead of {before}");
     Ok((permuted, Some(order), decide(told, benefit)))
 }
 
 fn words(benefit: Benefit) -> String {
     format!(
-        "at most {:.0} % of {:.0} products to save ({}), for the price of {}",
+        "it would save at most {:.0} % of {:.0} products ({}), and costs {}",
         100.0 * benefit.saving(),
         benefit.products(),
         seconds(benefit.gain()),
@@ -256,7 +257,7 @@ fn entries_of<T: Scalar, B: SolverBackend>(
     let nonzeros = a.nonzeros();
     if u32::try_from(nonzeros).is_err() {
         return Err(Error::Unsupported(format!(
-            "new values of {nonzeros} entries in another order; build the solver with reorder none"
+            "new values for {nonzeros} entries that were reordered; build the solver with reorder none"
         )));
     }
     // Numbers the entries of the renumbered pattern, and permutes it back.

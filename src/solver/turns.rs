@@ -202,7 +202,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         };
         let mut remark = ready.remark();
         if let Some(row_wise) = missed {
-            remark = with(remark, Some(format!("row by row the relative residual stays at {row_wise:.1e}")));
+            remark = with(remark, Some(format!("the residual relative to each row stays at {row_wise:.1e}")));
         }
         let (outcome, words) = pace.ended(report.outcome);
         remark = with(remark, words);

@@ -103,6 +103,7 @@ impl<'a> Watch<'a> {
         self.tell(place, iteration, residual_norm, cancelled)
     }
 
+    /// Calls the observer, and checks the limit and stop requests.
     fn tell(
         &mut self,
         place: usize,

@@ -117,6 +117,26 @@ impl<T: Scalar, B: MultigridBackend> Equilibrated<T, B> {
         }
     }
 
+    /// A of R A C: powers of two are undone without loss.
+    ///
+    /// # Errors
+    /// If memory runs out, or if the device fails.
+    pub(crate) fn undone(&self, backend: &B, scaled: Csr<T, B>) -> Result<Csr<T, B>> {
+        let n = scaled.rows();
+        let factors = backend.download(&self.left)?.into_iter().map(|factor| T::one() / factor);
+        let left: B::Vec<T> = backend.upload(factors.collect())?;
+        let mut values = backend.buffer(scaled.nonzeros())?;
+        match &self.right {
+            Some((_, inverse)) => backend.scaled_values(scaled.parts(), &left, inverse, &mut values)?,
+            None => {
+                let mut ones = backend.buffer(n)?;
+                backend.fill(T::one(), &mut ones)?;
+                backend.scaled_values(scaled.parts(), &left, &ones, &mut values)?;
+            }
+        }
+        Ok(scaled.with_values(values))
+    }
+
     /// x = C y.
     ///
     /// # Errors

@@ -158,14 +158,14 @@ fn results_have_files_of_their_own() {
     f.write("b.mtx", format!("{ARRAY}3 1\n1\n1\n1\n"));
     let (a, before) = (f.read("a.mtx"), f.names());
     for (line, word) in [
-        ("solve a.mtx -o a.mtx", "what is read"),
-        ("solve a.mtx -o FOLDER/./a.mtx", "what is read"),
-        ("solve a.mtx --rhs b.mtx --json b.mtx", "what is read"),
+        ("solve a.mtx -o a.mtx", "overwrite an input file"),
+        ("solve a.mtx -o FOLDER/./a.mtx", "overwrite an input file"),
+        ("solve a.mtx --rhs b.mtx --json b.mtx", "overwrite an input file"),
         ("solve a.mtx -o x.mtx --history ./x.mtx", "only one result"),
-        ("info a.mtx --json a.mtx", "what is read"),
+        ("info a.mtx --json a.mtx", "overwrite an input file"),
         ("bench a.mtx --json y --csv y", "only one result"),
         ("reorder a.mtx -o r.mtx --permutation r.mtx", "only one result"),
-        ("reorder a.mtx -o r.mtx --permutation a.mtx", "what is read"),
+        ("reorder a.mtx -o r.mtx --permutation a.mtx", "overwrite an input file"),
     ] {
         let folder = f.path("").display().to_string();
         let line = line.replace("FOLDER", folder.trim_end_matches('/'));
@@ -186,9 +186,9 @@ fn messages_tell_what_to_do() {
     let complex = "%%MatrixMarket matrix coordinate complex hermitian\n1 1 1\n1 1 2 0\n";
     let run = f.run_with(["solve", "-"], complex.as_bytes());
     assert_eq!((run.status, run.stderr.matches("-: ").count()), (3, 1), "{}", run.stderr);
-    assert!(run.stderr.contains("as they are from a pipe"), "{}", run.stderr);
+    assert!(run.stderr.contains("as always from a pipe"), "{}", run.stderr);
     let run = f.fails(2, "solve a.mtx --tolerance -1");
-    assert!(run.stderr.contains("a tolerance is a number from 0"), "{}", run.stderr);
+    assert!(run.stderr.contains("a tolerance must be at least 0"), "{}", run.stderr);
     let run = f.fails(2, "bench a.mtx --device cpu --formats cusparse");
     assert!(run.stderr.contains("choose auto, csr, "), "{}", run.stderr);
 }

@@ -178,7 +178,7 @@ fn a_rank_that_is_stopped_does_not_hold_an_interrupt() {
     signal(child.child().id(), "INT");
     let run = ended(child);
     assert_eq!(run.status, 3, "{}", run.stderr);
-    assert!(run.stderr.contains("rank 1 of 2: is stopped"), "{}", run.stderr);
+    assert!(run.stderr.contains("rank 1 of 2: is suspended"), "{}", run.stderr);
     assert!(ranks.iter().all(|rank| !Path::new(&format!("/proc/{rank}")).exists()));
     assert_eq!(f.names(), ["a.mtx"]);
 }

@@ -45,7 +45,7 @@ fn info_tells_what_one_would_ask() {
     f.ok("generate convection2d --size 9 -o c.mtx");
     let json = f.ok("info c.mtx --json -").json();
     assert_eq!((&json["pattern_symmetric"], &json["symmetric"]), (&true.into(), &false.into()));
-    assert_eq!(json["advice"]["method"], "fgmres");
+    assert_eq!(json["advice"]["method"], "gmres");
     assert!(json["words"].as_array().unwrap().len() > 1 && json["look"]["structure"]["rank"] == 81);
     f.ok("generate random --size 300x20 --row-lengths 0..9 -o r.mtx");
     let json = f.ok("info r.mtx --json -").json();
@@ -308,8 +308,9 @@ fn shipped_matrices_are_made_by_the_commands_beside_them() {
     assert_eq!(count, std::fs::read_dir(&folder).unwrap().count() - 1);
 }
 
-/// If the collection has the matrix of a model problem, both are the same. The exception is `cusp_7pt_10x10x10`, whose
-/// diagonal is 7 where the 7-point Laplacian has 6 (A + I, as the index's smallest eigenvalue, 1.243, shows).
+/// If the collection has the matrix of a model problem, both must be the same. The exception is `cusp_7pt_10x10x10`,
+/// which is A + I: its diagonal is 7 instead of the 6 of the 7-point Laplacian (as the index's smallest eigenvalue,
+/// 1.243, shows).
 #[test]
 fn generate_agrees_with_the_collection() {
     let Some(folder) = crate::matrices::folder() else { return };
@@ -367,4 +368,29 @@ fn shells_and_man_learn_the_command_from_itself() {
     );
     f.write("file", "precious");
     assert!(f.fails(3, "man file").stderr.contains("file"));
+}
+
+#[test]
+fn files_of_other_programs_are_solved_and_only_known_endings_are_written() {
+    let f = Folder::new();
+    f.ok("generate poisson2d --size 3 -o a.mtx");
+    f.write("b.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    f.ok("solve a.mtx --rhs b.txt -o x.npy");
+    let run = f.fails(2, "solve a.mtx b.txt");
+    assert!(run.stderr.contains("--rhs b.txt"), "{}", run.stderr);
+    for line in
+        ["convert a.mtx a.mat", "convert a.mtx a.rua", "solve a.mtx -o x.txt", "reorder a.mtx -o a.petsc"]
+    {
+        let run = f.fails(3, line);
+        assert!(run.stderr.contains(".npz"), "{line}: {}", run.stderr);
+    }
+    let banner = "%%MatrixMarket matrix coordinate real general\n";
+    f.write("system.mtx", format!("{banner}%%AMGX rhs\n2 2 2\n1 1 2\n2 2 4\n2\n8\n"));
+    let run = f.ok("solve system.mtx -o x.mtx");
+    assert!(run.stdout.contains("came with the matrix"), "{}", run.stdout);
+    assert!(f.read("x.mtx").ends_with("1\n2\n"), "{}", f.read("x.mtx"));
+    let words = f.ok("completions bash").stdout;
+    for word in ["chebyshev-single", "bicgstab", "sell", "cuda"] {
+        assert!(words.contains(word), "{word}");
+    }
 }

@@ -42,7 +42,7 @@ fn ctrl_c_ends_an_order_or_a_factorisation_and_leaves_no_half_files() {
         let output = child.wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(start.elapsed() < Duration::from_secs(10), "{:?}, {stderr}", start.elapsed());
-        // In either phase, x is the vector that it started from.
+        // In both phases, x is the starting vector.
         assert_eq!(output.status.code(), Some(4), "{stderr}");
         assert!(f.read("r.json").contains("\"interrupted\""), "{stderr}");
         assert_eq!(f.names(), ["a.mtx", "r.json", "x.mtx"]);

@@ -28,13 +28,13 @@ fn options_come_from_a_file_and_the_command_line_wins() {
             "tolerance = 1e-9\ntolerence = 1e-8\n",
             "bad.toml:2: unknown option `tolerence`: is `tolerance` meant?",
         ),
-        ("x = 1\n", "bad.toml:1: unknown option `x`: there are rhs, output, method"),
+        ("x = 1\n", "bad.toml:1: unknown option `x`; the options are rhs, output, method"),
         ("config = 'more.toml'\n", "bad.toml:1: unknown option `config`"),
         ("\n\ntolerance = \"tight\"\n", "bad.toml:3: invalid value 'tight' for '--tolerance"),
         ("method = \"magic\"\n", "bad.toml:1: invalid value 'magic' for '--method"),
-        ("quiet = 1\n", "bad.toml:1: `quiet` is true or false"),
-        ("tolerance = [1e-8]\n", "bad.toml:1: `tolerance` is a text or a number"),
-        ("[method]\nname = 1\n", "bad.toml:1: `method` is a text or a number"),
+        ("quiet = 1\n", "bad.toml:1: `quiet` must be true or false"),
+        ("tolerance = [1e-8]\n", "bad.toml:1: `tolerance` must be a text or a number"),
+        ("[method]\nname = 1\n", "bad.toml:1: `method` must be a text or a number"),
         ("quiet = true\nquiet = true\n", "bad.toml:2: duplicate key"),
         ("quiet\n", "bad.toml:1: "),
         ("\u{0}", "bad.toml:1: "),
@@ -51,7 +51,7 @@ fn options_come_from_a_file_and_the_command_line_wins() {
     // Errors of the command line stay the same.
     assert!(f.fails(2, "solve a.mtx --config solver.toml --method magic").stderr.contains("'magic'"));
     let run = f.fails(2, "solve a.mtx --config solver.toml --json solver.toml");
-    assert!(run.stderr.contains("take the place of what is read"), "{}", run.stderr);
+    assert!(run.stderr.contains("overwrite an input file"), "{}", run.stderr);
 }
 
 /// Fails unless tags are opened and closed in order.

@@ -58,7 +58,7 @@ fn levels_of_multigrid_are_told_and_drawn() {
     let sizes: Vec<_> = levels.iter().map(size).collect();
     assert!(sizes.len() > 2 && sizes[0] == (7200, 5 * 7200 - 2 * (90 + 80)), "{sizes:?}");
     assert!(sizes.windows(2).all(|pair| pair[1].0 < pair[0].0), "{sizes:?}");
-    let words = format!("{}, of 7200 to {} rows, ", sizes.len(), sizes[sizes.len() - 1].0);
+    let words = format!("{}, with 7200 to {} rows and ", sizes.len(), sizes[sizes.len() - 1].0);
     assert!(run.stdout.contains(&words), "{words} in {}", run.stdout);
     let picture = f.read("p.svg");
     assert!(picture.contains("levels of multigrid") && picture.matches(" entries<").count() == sizes.len());
@@ -326,8 +326,8 @@ fn reordering_keeps_the_order_of_x_and_tells_the_bandwidth() {
     assert_eq!(json["seconds"]["reorder"], 0.0);
     // The system is solved before an ordering could pay, and the report says so.
     let run = f.ok("solve a.mtx --reorder auto");
-    assert!(run.stdout.contains(" products to save (0 s), for the price of "), "{}", run.stdout);
-    assert!(run.stdout.contains(" no; at most"), "{}", run.stdout);
+    assert!(run.stdout.contains(" products (0 s), and costs "), "{}", run.stdout);
+    assert!(run.stdout.contains(" no; it would save at most"), "{}", run.stdout);
 }
 
 #[test]
@@ -447,7 +447,7 @@ fn devices_are_found_or_their_absence_is_told() {
     } else {
         assert_eq!((cuda.status, cuda.stderr.lines().count()), (3, 1), "{}", cuda.stderr);
     }
-    // For so small a system a GPU is not worth starting; a build without CUDA knows of none.
+    // The system is too small for a GPU to pay; a build without CUDA does not mention GPUs.
     assert_eq!(auto.stdout.contains("not on a GPU: "), cfg!(feature = "cuda"), "{}", auto.stdout);
     assert_eq!(f.run(["solve", "a.mtx", "--device", "cuda:77"]).status, 3);
 }

@@ -390,7 +390,7 @@ pub fn dots<B: Conversions + Products + VectorOps>(b: &B) {
     dots_of(b, matrices());
 }
 
-/// The same for those matrices that are square.
+/// The fused product and dot product, for those matrices that are square.
 pub fn dots_of<B: Conversions + Products + VectorOps>(b: &B, matrices: Vec<Named>) {
     for (name, _, a) in matrices.into_iter().filter(|(_, _, a)| a.rows() == a.columns()) {
         let mut random = Random(5);

@@ -208,7 +208,7 @@ fn rows<T: Scalar, B: GridSteps>(backend: &B) {
             }
             assert_eq!(bits(&backend.download(&to).unwrap()), bits(&expected), "{sizes:?}, {before}, {cut}");
         }
-        // More rows than there are.
+        // This asks for more rows than the grid has, which must be refused.
         let which = RowsOnGrid { neighbours, first, place: 0, rows: grid.points() + 32, within: None };
         let mut to = backend.zeros::<T>(grid_values(small, neighbours)).unwrap();
         assert!(backend.grid_rows(which, &from, &mut to).is_err());

@@ -60,7 +60,7 @@ pub fn agrees_with_the_host(b: &Cuda) {
         assert!(b.download(&there).unwrap() == here, "{bins} bins");
         assert!(b.download(&on_device).unwrap() == keys, "a histogram changed its keys");
     }
-    // Where the constants of large sorts begin.
+    // The size at which other constants are used for sorting.
     let n = (1 << 23) + 3;
     sorts_stably::<u64>(b, "sorted", (0..n as u64).collect());
     sorts_stably::<u64>(b, "reversed", (0..n as u64).rev().collect());

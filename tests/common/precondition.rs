@@ -345,7 +345,7 @@ pub fn fsai_cases<B: SolverBackend>(b: &B) {
     assert!(matches!(Fsai::<f64, B>::new(b, &device), Err(Error::Block { row: 7 })));
 }
 
-/// Complex factors, where the backend multiplies with conjugated values.
+/// Complex factors, which the backend multiplies with conjugated values.
 pub fn complex_fsai_cases<B: SolverBackend>(b: &B) {
     fsai_case(b, &dominant::<Complex<f64>>(50, 8, 1.0));
 }
@@ -417,7 +417,7 @@ pub fn chebyshev_cases<B: SolverBackend>(b: &B) {
             close(&applied(b, &m, &r), &z, 1e-12);
         }
     }
-    // A stencil, which has a constant diagonal, with another matrix's diagonal.
+    // The matrix is a stencil with a constant diagonal; the preconditioner has the diagonal of another matrix.
     let a = poisson(20);
     let d: Vec<f64> = (0..400).map(|i| 1.0 / (4.0 + (i % 3) as f64)).collect();
     let mut other = vec![vec![0.0; 400]; 400];

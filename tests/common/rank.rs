@@ -20,7 +20,7 @@ pub fn as_rank(work: impl FnOnce(&Group, &str) -> residua::Result<()>) {
     }
 }
 
-/// Messages arrive, long ones too.
+/// Checks that messages arrive, long ones too.
 pub fn messages(group: &Group) -> residua::Result<()> {
     let (rank, count) = (group.rank(), group.ranks());
     let long = |rank: usize| vec![rank as u8; 300_000 * rank];

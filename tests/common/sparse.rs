@@ -102,7 +102,7 @@ pub fn product_cases<B: SparseProducts>(backend: &B) {
             (100, 70, 90, 9),
             (700, 900, 3000, 40),
             (9000, 8000, 7000, 6),
-            // So many columns that a device's keys of 32 bits are just enough.
+            // With this many columns, keys of 32 bits are just large enough on a device.
             (30, 300, 9_000_000, 30),
         ] {
             let a = ragged::<T>(&mut random, rows, inner, longest);

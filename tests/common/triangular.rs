@@ -179,7 +179,7 @@ pub fn factor_cases<B: TriangularSteps>(b: &B) {
     factor_case(b, &arrow(2));
 }
 
-/// The same with complex numbers.
+/// The incomplete factorisations of complex matrices.
 pub fn complex_factor_cases<B: TriangularSteps>(b: &B) {
     factor_case(b, &dominant::<Complex<f64>>(130, 6, 2));
     factor_case(b, &dominant::<Complex<f32>>(70, 9, 4));

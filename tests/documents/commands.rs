@@ -114,7 +114,10 @@ fn commands_print_what_is_shown() {
 
 #[test]
 fn numbers_and_units_are_masked() {
-    assert_eq!(masked("memory    3.47 MB moved an iteration"), "memory # moved an iteration");
+    assert_eq!(
+        masked("memory    3.47 MB read and written per iteration"),
+        "memory # read and written per iteration"
+    );
     assert_eq!(masked("device  2 x cpu (1 thread), 2 processes"), "device # x cpu # threads # processes");
     assert_eq!(masked("given up: a factorisation is to take 5.09 ms, these 11.0 us more"), {
         "given up: a factorisation is to take # these # more"

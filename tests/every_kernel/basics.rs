@@ -7,7 +7,7 @@ use residua::backend::{Backend, Primitives, Scan, VectorOps};
 use residua::scalar::{Key, Scalar, Sum};
 use residua::{Cuda, Host, Real};
 
-/// Nothing, one, around a warp, and more than a tile of every primitive.
+/// Numbers of elements: none, one, one more than a warp, and more than a tile of every primitive.
 const SIZES: [usize; 4] = [0, 1, 33, 9001];
 
 pub fn memory(b: &Cuda) {

@@ -30,7 +30,7 @@ pub fn race(b: &Cuda) {
     );
 }
 
-/// Two phases of a barrier pass by, and nobody waits for the first.
+/// A barrier passes two phases without any thread waiting for the first one.
 pub fn unwaited(b: &Cuda) {
     sort_by(
         b,

@@ -32,7 +32,7 @@ fn star() -> Named {
     ("star", graph(5000, (1..5000).map(|k| (0, k))))
 }
 
-/// Levels for all blocks.
+/// A graph with levels wide enough for all blocks.
 fn wide() -> Named {
     ("wide levels", graph(6000, random_edges(6000, 12_000, 8)))
 }

@@ -186,7 +186,7 @@ fn names(text: &str) -> Vec<&str> {
         while declares && let Some((before, behind)) = rest.split_once('(') {
             let word = before.rsplit([' ', ')', '\t']).next().unwrap_or_default();
             if word.starts_with("__") || word.is_empty() {
-                // On the same line to its end: `__launch_bounds__(WARPS * 32)`.
+                // Skips to the end of `__launch_bounds__(WARPS * 32)` on the same line.
                 let mut depth = 1;
                 let end = behind.find(|c| {
                     depth += i32::from(c == '(') - i32::from(c == ')');

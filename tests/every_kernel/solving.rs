@@ -48,7 +48,7 @@ fn history<T: Scalar, B: Device>(
     cg.into_history()
 }
 
-/// The same for MINRES without a preconditioner.
+/// The residual norms of MINRES without a preconditioner.
 fn history_of_minres<T: Scalar, B: Device>(
     b: &B,
     a: &dyn LinearOperator<T, B>,
@@ -150,7 +150,7 @@ pub fn several(b: &Cuda) {
     beside(b, &arrow, 6, true);
 }
 
-/// One block.
+/// Persistent iterations of a system that one block solves.
 pub fn persistent(b: &Cuda) {
     for k in [1, 3, 20] {
         every_way::<f64, f64>(b, &format!("{k}^2 points"), &uneven(k));

@@ -18,7 +18,7 @@ use residua::scalar::Scalar;
 use residua::{Backend, Csr, Cuda, Host, LinearOperator};
 use std::sync::Arc;
 
-/// Some of the ragged matrices.
+/// Those of the ragged matrices with these names.
 fn some<T: Scalar>(names: &[&str]) -> Vec<(&'static str, Csr<T>)> {
     let all = ragged::<T>().into_iter().filter(|(name, _)| names.contains(name));
     let some: Vec<_> = all.collect();
@@ -285,11 +285,11 @@ pub fn compressed_products(b: &Cuda) {
             }
         }
     }
-    // A warp takes two sections of a window there.
+    // In single precision, a warp takes two sections of a window.
     for (name, _, a) in compressible(&["far columns", "lengths of every kind"]) {
         compressed_cases::check::<f32, f32, _>(b, name, &a.map(|v| v as f32));
     }
-    // In tiles, with other types.
+    // Storage in tiles, with other types of values.
     for (name, _, a) in compressible(&["uneven rows of halves"]) {
         compressed_cases::check::<f32, f32, _>(b, name, &a.map(|v| v as f32));
         compressed_cases::check::<f32, f64, _>(b, name, &a.map(|v| v as f32));
@@ -379,7 +379,7 @@ pub fn compressed_grids(b: &Cuda) {
     };
     let (want, z) = (applied(device.clone()), applied(stored.clone()));
     assert!(want.iter().zip(&z).all(|(want, z)| (want - z).abs() <= 1e-12), "not the steps of CSR");
-    // Only its own row refers to this one.
+    // Only row n / 2 has an entry in this column, so a NaN there must not reach other rows.
     let n = holed.rows();
     let mut x = vec![1.0; n];
     x[n / 2] = f64::NAN;

@@ -4,6 +4,7 @@
 mod archives;
 mod damage;
 mod entries;
+mod others;
 mod reading;
 #[path = "../market/scratch.rs"]
 #[allow(dead_code)]

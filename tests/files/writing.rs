@@ -1,4 +1,4 @@
-//! What is written here comes back with its bits, in the types of NumPy.
+//! Written files read back with the same bits, for each of NumPy's types.
 
 use crate::entries::bits;
 use crate::scratch::Folder;

@@ -1,11 +1,11 @@
-//! What no matrix can be: kernels read offsets and columns without looking, so all of it is refused at the door, by a
-//! message that names the first place.
+//! Invalid arrays: kernels read offsets and columns without checks, so all invalid ones are rejected when a matrix is
+//! made, with a message that names the first place.
 
 use crate::cases::{HOST, example};
 use residua::matrix::{Csr, Sell};
 use residua::{Error, Triplets};
 
-/// CSR of 3 x 4 with three values, but for what a case changes.
+/// A 3 x 4 CSR matrix with three values.
 fn csr(offsets: &[usize], indices: &[u32]) -> Result<Csr<f64>, Error> {
     Csr::from_parts(3, 4, offsets.to_vec(), indices.to_vec(), vec![1.0; 3])
 }

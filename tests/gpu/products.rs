@@ -110,7 +110,8 @@ pub fn rows_of_several_tiles(b: &Cuda) {
     cut_rows::<f64>(b, &lengths);
 }
 
-/// The same among enough short ones for the tiles of large matrices, with columns close together and all over.
+/// Long rows among so many short ones that the tiles of large matrices are used, with columns close together or far
+/// apart.
 pub fn rows_of_several_large_tiles(b: &Cuda) {
     for longest in [5_000, 40_000] {
         let mut lengths = vec![1; 40_000];

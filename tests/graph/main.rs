@@ -174,7 +174,7 @@ fn unsymmetric_patterns_through_a_plus_a_transposed() {
     // A directed cycle, and an upper triangle.
     check(7, &(0..7).map(|i| ((i, (i + 3) % 7), 1.0)).collect());
     check(12, &(0..12).flat_map(|i| (i..12).step_by(3).map(move |j| ((i, j), 1.0))).collect());
-    // As many entries each way, so that counting would call it symmetric.
+    // The same number of entries on both sides of the diagonal, so that counting alone would not find the asymmetry.
     check(4, &Entries::from([((0, 1), 1.0), ((1, 2), 1.0), ((2, 3), 1.0), ((3, 0), 1.0)]));
 }
 

@@ -130,7 +130,7 @@ fn multigrid_at_once_on_a_long_mesh_in_random_order() {
     let solver = Solver::builder().build_on(&Host, a).unwrap();
     let first = &solver.trail().stages[0];
     assert_eq!(first.preconditioner.to_string(), "amg", "{first:?}");
-    // As many unknowns, none of which is far from another.
+    // The same number of unknowns, but no two are far from each other.
     let a = shuffled(&generate::poisson3d(60, 60, 60).unwrap());
     let solver = Solver::builder().reorder(Reorder::None).build_on(&Host, a).unwrap();
     assert_eq!(solver.trail().stages[0].preconditioner.to_string(), "jacobi");
@@ -155,7 +155,7 @@ fn saddle_points_without_room_for_a_factor_have_incomplete_ones() {
 
 #[test]
 fn what_converged_is_so_in_twice_the_precision() {
-    // x has 1e8 to 1e9 times the size of b, so b - A x is rounding, larger or smaller by chance.
+    // x is 1e8 to 1e9 times as large as b, so b - A x is dominated by rounding.
     let mut met = 0;
     for seed in 0..400 {
         let r = noise(9, seed);

@@ -10,6 +10,7 @@ mod null_space;
 mod orders;
 mod patterns;
 mod stopping;
+mod transposed;
 
 use num_complex::Complex;
 use residua::krylov::Outcome;
@@ -258,7 +259,7 @@ fn a_solve_can_be_ended<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     assert_eq!(report.outcome, Outcome::Interrupted);
     assert!(heard.iter().enumerate().all(|(k, &iteration)| k == iteration) && heard.len() >= 6);
     assert!(report.relative_residual < 1.0 && norm(&true_residual(&a, &b, &x)) < norm(&b));
-    // By another thread, here before the start; after that no more.
+    // The stop comes from another thread, here before the start; after that, no iterations are done.
     let canceller = solver.canceller();
     std::thread::spawn(move || canceller.cancel()).join().unwrap();
     let report = solver.solve_into(&b, &mut x)?;
@@ -396,7 +397,8 @@ fn what_makes_no_sense_is_refused_with_advice() {
         let error = builder.build(a()).expect_err(words).to_string();
         assert!(error.contains(words), "{words}: {error}");
     };
-    for (tolerance, words) in [(-1.0, "from 0 on"), (f64::NAN, "from 0 on"), (f64::INFINITY, "from 0 on")] {
+    for (tolerance, words) in [(-1.0, "at least 0"), (f64::NAN, "at least 0"), (f64::INFINITY, "at least 0")]
+    {
         refused(Solver::builder().tolerance(tolerance), words);
         refused(Solver::builder().absolute_tolerance(tolerance), words);
     }

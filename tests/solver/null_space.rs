@@ -83,7 +83,7 @@ fn vectors_that_are_given_are_checked<B: Device + SolverBackend>(backend: &B) ->
     let x = noise(n, 3);
     let mut b = vec![0.0; n];
     rows.product(&Host, 1.0, &x, 0.0, &mut b)?;
-    // Linearly dependent vectors are as good.
+    // Linearly dependent vectors are accepted too.
     let vectors = [vec![2.0; n], vec![-1.0; n]];
     let mut solver = quick().null_space(&vectors).build_on(backend, rows.to_backend(backend)?)?;
     let solution = solver.solve(&b)?;

@@ -24,7 +24,7 @@ impl Given {
 
 /// | 4 1 . |
 /// | 1 3 2 |
-/// | . . 5 |, times a factor, in every way that the door takes it.
+/// | . . 5 |, times a factor, in every layout that the solver takes.
 fn same(factor: f64) -> Vec<Given> {
     let f = |values: &[f64]| values.iter().map(|value| factor * value).collect::<Vec<f64>>();
     vec![

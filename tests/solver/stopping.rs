@@ -73,7 +73,7 @@ fn a_cancelled_setup_or_factorisation_leaves_no_trace() {
             assert!(apart <= 1e-6 * residual.max(1e-6) + rounding, "{name}: {told:?}, {residual}");
             solver.canceller().reset();
             if report.outcome != Outcome::Interrupted {
-                // It was finished before the stop.
+                // It finished before the stop.
                 solver = builder.build(&a).unwrap();
             }
         }

@@ -1,4 +1,4 @@
-//! Batches of small systems: what is said of each is true, and what one system is does not touch another.
+//! Batches of small systems: the verdict on each is true, and no system affects another.
 
 use crate::elimination::{dense, rank};
 use crate::measure::Measures;
@@ -12,7 +12,7 @@ use residua::{Csr, Host, Scalar};
 struct System<T> {
     a: Vec<T>,
     b: Vec<T>,
-    /// Whether an infinity or NaN was put into it.
+    /// Whether it contains an infinity or NaN.
     spoilt: bool,
 }
 
@@ -26,29 +26,29 @@ fn system<T: Scalar>(random: &mut Random, n: usize, k: usize, kind: usize) -> Sy
     let mut spoilt = false;
     let powers = |by: i32| T::from_f64(2_f64.powi(by));
     match kind {
-        // Small integers, many of which make a singular matrix.
+        // Small integers, which often give a singular matrix.
         1 => a.iter_mut().for_each(|a| *a = T::from_f64(random.below(3) as f64 - 1.0)),
-        // A row that is the sum of two others, without rounding.
+        // One row is the exact sum of two others.
         2 if n > 2 => {
             a.iter_mut().for_each(|a| *a = T::from_f64(random.below(9) as f64 - 4.0));
             for j in 0..n {
                 a[j] = a[n + j] + a[2 * n + j];
             }
         }
-        // 1e200, 1e-200.
+        // Entries around 1e200 or 1e-200.
         3 | 4 => {
             let far = if kind == 3 { far } else { -far };
             a.iter_mut().for_each(|a| *a *= powers(far));
             b.iter_mut().for_each(|b| *b *= powers(far / 2));
         }
-        // Rows in units of their own.
+        // Each row has its own scale.
         5 => {
             for row in a.chunks_exact_mut(n) {
                 let unit = powers(random.below(60) as i32 - 30);
                 row.iter_mut().for_each(|a| *a *= unit);
             }
         }
-        // Hermitian, some of them positive definite.
+        // Hermitian; some of these are positive definite.
         6 => {
             for i in 0..n {
                 for j in 0..i {
@@ -74,7 +74,7 @@ fn matrix<T: Scalar>(n: usize, a: &[T]) -> Csr<T> {
     Csr::from_parts(n, n, (0..=n).map(|i| i * n).collect(), columns, a.to_vec()).unwrap()
 }
 
-/// What is false of one system's verdict.
+/// The first false claim about one system, if there is one.
 fn fault<T: Scalar>(
     (n, k): (usize, usize),
     (of, kind): (&System<T>, usize),
@@ -90,25 +90,25 @@ fn fault<T: Scalar>(
     match outcome {
         Outcome::Converged => (0..k).find_map(|c| {
             let true_of = Measures::new(&a, &column(&of.b, c), &column(x, c));
-            // What is told was computed in double precision.
+            // The residual in the report was computed in double precision.
             let slack = (4.0 + n as f64) * 4.0 * f64::EPSILON * true_of.terms;
             let told_enough = true_of.relative() <= 1.01 * residual + slack;
             (!true_of.meets(tolerance) || !told_enough)
                 .then(|| format!("converged with {:e}, told {residual:e}", true_of.relative()))
         }),
-        // These entries are integers: singular is singular.
+        // The entries of these systems are integers, so the rank can be checked exactly.
         Outcome::Singular | Outcome::LeastSquares => {
             (rank(&dense(&a)) == n).then(|| format!("{outcome} of a regular matrix"))
         }
-        // Of a system that is solved as far as working precision allows, and of one that may be singular, no more is
-        // claimed.
+        // These outcomes claim no more: the system was solved as far as working precision allows, or it may be
+        // singular.
         Outcome::PrecisionLimit { .. } => None,
         Outcome::Stagnated | Outcome::IterationLimit if kind != 0 => None,
         _ => Some(format!("{outcome}: neither solved nor shown to be singular")),
     }
 }
 
-/// So many systems of a type: what is false of them, and how many of them have converged.
+/// Solves `systems` systems of one type. Returns the false claims, and how many systems have converged.
 fn faults<T: Solvable>(seed: u64, systems: usize) -> (Vec<String>, usize) {
     let (mut random, mut faults, mut converged) = (Random(seed), Vec::new(), 0);
     for (n, k) in [(1, 1), (2, 3), (3, 1), (4, 2), (7, 1), (10, 1)] {
@@ -176,7 +176,8 @@ fn a_system_has_the_same_bits_alone_and_among_others() {
     }
 }
 
-/// Rows of different lengths, of systems of different sizes, against the same entries in dense matrices.
+/// Systems with a sparse pattern, with different row lengths and sizes, give the same verdicts as the same dense
+/// matrices.
 #[test]
 fn patterns_tell_the_same_as_dense_matrices() {
     let (n, m, mut random) = (12, 40, Random(6));
@@ -206,7 +207,7 @@ fn patterns_tell_the_same_as_dense_matrices() {
     let near = |x: &[f64], y: &[f64]| x.iter().zip(y).all(|(x, y)| (x - y).abs() <= 1e-6 * (1.0 + x.abs()));
     assert!(near(&x, &by_pattern), "another order of elimination, the same x");
 
-    // The same systems with one of a single unknown ahead of them.
+    // The same systems, preceded by one with a single unknown.
     let starts: Vec<u64> = std::iter::once(0).chain((0..=m).map(|s| (1 + s * n) as u64)).collect();
     let rows = (0..m).flat_map(|s| offsets[1..].iter().map(move |end| 1 + (s * each) as u64 + end));
     let all_offsets: Vec<u64> = [0, 1].into_iter().chain(rows).collect();
@@ -244,7 +245,7 @@ fn iterations_are_judged_like_any_other() {
     grids_are_judged(Method::BiCgStab);
 }
 
-/// Unknowns of a grid with entries that are not symmetric, too many for dense elimination to be worth it.
+/// An unsymmetric matrix on a grid with too many unknowns for dense elimination.
 fn grids_are_judged(method: Method) {
     let (side, m, mut random) = (9_usize, 21, Random(7));
     let n = side * side;
@@ -266,7 +267,7 @@ fn grids_are_judged(method: Method) {
             }
         }
     }
-    // A row of zeros; a zero pivot, which needs another row; an infinity; units of 1e200.
+    // Damages some systems: a row of zeros, a zero pivot that needs a row exchange, an infinity, entries around 1e200.
     let row = |s: usize, i: usize| s * each + offsets[i] as usize..s * each + offsets[i + 1] as usize;
     values[row(3, 40)].fill(0.0);
     for at in row(5, 0) {
@@ -310,7 +311,7 @@ fn grids_are_judged(method: Method) {
             }
         }
     }
-    // Alone and in other company each has the same bits.
+    // Each system has the same bits in any batch.
     for part in [0..1, 2..13, 10..m] {
         let (own, told) = solve(part.clone());
         let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();

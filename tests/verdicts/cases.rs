@@ -121,7 +121,7 @@ pub fn pairs(variation: usize) -> Vec<System<f64>> {
     pair_numbers(variation).into_iter().map(pair).collect()
 }
 
-/// The same inside a network that takes iterations.
+/// Such pairs inside of a network, for which iterations are needed.
 pub fn pairs_in_a_network(variation: usize) -> Vec<System<f64>> {
     let n = [30, 23][variation % 2];
     let mut random = Random(7 + variation as u64);
@@ -390,7 +390,7 @@ pub fn permuted<T: Scalar>(system: &System<T>, seed: u64, apart: bool) -> System
     }
 }
 
-/// The same condition for another x.
+/// Applies a function to the vectors of an expected result.
 fn with_vectors<T, U>(want: &Want<T>, vector: impl Fn(&[T]) -> Vec<U>) -> Want<U> {
     match want {
         Want::Truth => Want::Truth,

@@ -155,7 +155,7 @@ impl Solved {
         Some(Self { numerators, denominator: number(&done.rows[0][0], 0) })
     }
 
-    /// ||x - x*|| / ||x*||, where x* is the first column; zero if both are zero.
+    /// ||x - x*|| / ||x*||, where x* is the first column of the exact solution; zero if both are zero.
     pub fn error<T: Scalar>(&self, x: &[T]) -> f64 {
         let (mut above, mut below) = (Dyadic::zero(), Dyadic::zero());
         for (x, numerator) in x.iter().zip(&self.numerators[0]) {

@@ -1,4 +1,4 @@
-//! Whether a verdict, as it is worded, is true of the x that is given.
+//! Checks whether a verdict, as it is worded, is true for the x that is returned.
 
 use crate::elimination::dense;
 use crate::measure::Measures;
@@ -7,27 +7,27 @@ use residua::krylov::Outcome;
 use residua::solver::{Singularity, SolveReport};
 use residua::{Csr, Real, Scalar};
 
-/// A least-squares solution is called one where ||A^H r|| is at most this times the tolerance beside ||A||_F ||r||.
+/// A least-squares solution has ||A^H r|| of at most this times the tolerance times ||A||_F ||r||.
 const LEAST: f64 = 0.01;
 
-/// The largest ratio of |A v| to eps |A||v| that is called rounding, in any row.
+/// A null vector v may have |A v| of at most this times eps |A||v| in every row.
 const ROUNDING: f64 = 100.0;
 
-/// The largest normwise backward error, in units of eps, with which nothing is left to be improved.
+/// The largest normwise backward error, in units of eps, at which x cannot be improved.
 const AT_ROUNDING: f64 = 64.0;
 
-/// Systems of up to this many unknowns are eliminated without rounding.
+/// Systems with up to this many unknowns are solved by exact elimination.
 const SMALL: usize = 12;
 
-/// How a solve ended, and whether that is true.
+/// The outcome of a solve, and the claims that are false.
 pub struct Judged {
     pub status: &'static str,
     pub measures: Measures,
-    /// What is false, in words.
+    /// The false claims, in words.
     pub faults: Vec<String>,
 }
 
-/// Looks at all that is said of x. `tolerance` is what was asked for, relative to b.
+/// Checks all claims about x. `tolerance` is the requested one, relative to ||b||.
 pub fn judge<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], report: &SolveReport, tolerance: f64) -> Judged {
     let status = report.outcome.status();
     let mut judged =
@@ -48,12 +48,12 @@ pub fn epsilon<T: Scalar>() -> f64 {
     <T::Real as num_traits::Float>::epsilon().to_f64()
 }
 
-/// What is told of b - A x is that of this x, as far as rounding allows.
+/// Checks that the reported measures of b - A x are those of this x, up to rounding.
 fn figures<T: Scalar>(a: &Csr<T>, report: &SolveReport, true_of: &Measures) -> Vec<String> {
     let mut faults = Vec::new();
     let rounding = (4.0 + a.columns() as f64).min(50.0) * epsilon::<T>();
     let mut compare = |what: &str, told: f64, is: f64, slack: f64| {
-        // A figure that is not a number claims nothing.
+        // A figure that is not finite claims nothing.
         if told.is_finite() && (told - is).abs() > 0.01 * is + slack {
             faults.push(format!("{what} is told to be {told:.3e}, and is {is:.3e}"));
         }
@@ -63,7 +63,7 @@ fn figures<T: Scalar>(a: &Csr<T>, report: &SolveReport, true_of: &Measures) -> V
         compare("the backward error", told, true_of.backward, rounding);
     }
     if let Some(told) = report.normal_residual {
-        // Beside ||A|| ||r||, A^H r is known to what rounding of r itself brings.
+        // The rounding of r limits how accurately A^H r is known, relative to ||A|| ||r||.
         let slack = rounding * (1.0 + true_of.terms / true_of.relative());
         compare("||A^H r|| / (||A|| ||r||)", told, true_of.normal_residual(), slack);
     }
@@ -116,7 +116,7 @@ fn outcome<T: Scalar>(a: &Csr<T>, report: &SolveReport, true_of: &Measures, tole
     faults
 }
 
-/// That A is singular is shown, and what shows it is true.
+/// Checks that a report of singularity has a proof, and that the proof is true.
 fn singularity<T: Scalar>(a: &Csr<T>, report: &SolveReport, must: &mut impl FnMut(bool, &str)) {
     let small = a.rows() <= SMALL;
     match report.singularity {
@@ -131,7 +131,7 @@ fn singularity<T: Scalar>(a: &Csr<T>, report: &SolveReport, must: &mut impl FnMu
         Some(Singularity::NullVector { ratio, .. }) => {
             must(ratio <= ROUNDING, &format!("|A v| is {ratio:.1e} times rounding: no null vector"));
             if small {
-                // The search for v is no better than theirs in the last factor.
+                // The search for v here may miss the best one by a small factor.
                 let told = 4.0 * (ratio + 4.0) * epsilon::<T>();
                 let distance = distance_to_singular(&dense(a), told);
                 must(

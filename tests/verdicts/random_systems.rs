@@ -31,7 +31,7 @@ enum Class {
     /// Rows, columns or both are scaled over forty decades.
     Scaled,
     ScaledNearlySingular,
-    /// Integers scaled by powers of two, where a row is a combination of others; with a solution and without.
+    /// Integers scaled by powers of two, with one row a combination of others; with a solution and without.
     Consistent,
     Inconsistent,
     Triangular,
@@ -226,7 +226,7 @@ fn shifted<T: Solvable>(random: &mut Random, n: usize) -> Rows<T> {
     (0..n).map(|i| (0..n).map(|j| shifted(i, j)).collect()).collect()
 }
 
-/// Without the zeros.
+/// The matrix, without storing its zeros.
 fn stored<T: Solvable>(rows: &Rows<T>) -> Csr<T> {
     let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
     for row in rows {
@@ -239,7 +239,7 @@ fn stored<T: Solvable>(rows: &Rows<T>) -> Csr<T> {
     Csr::from_parts(rows.len(), rows.len(), offsets, indices, values).unwrap()
 }
 
-/// What is false in the report on x, in words.
+/// The false claims in the report on x.
 fn faults<T: Solvable>(a: &Csr<T>, b: &[T], x: &[T], report: &SolveReport) -> Vec<String> {
     let mut faults = judge(a, b, x, report, 1e-8).faults;
     let solved = report.outcome.is_solved();

@@ -7,7 +7,7 @@ use num_complex::Complex;
 use residua::prelude::*;
 use residua::solver::Solvable;
 
-/// Two sets of values of one pattern: of a grid, and of a grid with a leak or none at all.
+/// Returns the values of `a` times `factor`, with `leak` added to the diagonal.
 fn values<T: Solvable>(a: &Csr<f64>, leak: f64, factor: f64) -> Vec<T> {
     a.iter().map(|(i, j, v)| T::from_f64(if i == j { factor * v + leak } else { factor * v })).collect()
 }

@@ -75,7 +75,7 @@ fn solutions<T: Solvable>(system: &System<T>, way: Way) -> Result<Vec<Told<T>>> 
             if status(&first.report) != status(&second.report) {
                 told.push(Err(format!("first {}, then {}", status(&first.report), status(&second.report))));
             }
-            // Only after a success may the next solve begin with the method that succeeded.
+            // If the first solve succeeded, the second may begin with the method that succeeded.
             let shortened = first.report.outcome.is_solved() && first.report.method == second.report.method;
             if !(same || shortened && way == Way::Again) {
                 told.push(Err("x has other bits the second time".into()));
@@ -147,7 +147,7 @@ fn faults_of<T: Solvable>(system: &System<T>, x: &[T], report: &SolveReport) -> 
     faults
 }
 
-/// Methods that were tried after a factorisation.
+/// The first method that was tried after a factorisation.
 fn behind_a_factorisation(report: &SolveReport) -> Option<String> {
     let mut tried = report.trail.stages.iter().filter(|stage| stage.outcome.is_some());
     tried.find(|stage| stage.method == Method::Direct)?;

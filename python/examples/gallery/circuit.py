@@ -55,7 +55,7 @@ def impedance(with_capacitors):
 
 bare, decoupled = impedance(False), impedance(True)
 
-# At low frequencies the regulator does all; where its coil has become large, the capacitors take over.
+# At low frequencies the regulator alone sets the impedance. Once that of its coil is large, the capacitors take over.
 assert abs(decoupled[0] - bare[0]) < 0.05 * abs(bare[0])
 assert (bare.real > 0).all() and (decoupled.real > 0).all()  # passive: no power comes out of the plane
 middle = (frequencies > 2e6) & (frequencies < 2e7)

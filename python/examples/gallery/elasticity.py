@@ -53,7 +53,7 @@ else:
     values = np.einsum("eki,kl,elj,e->eij", B, C, B, area, optimize=True).ravel()[keep]
     A = sp.coo_array((values, places), shape=(size, size)).tocsr()
 
-# The load: shared by the points of the right edge, the corners get half.
+# The points of the right edge share the load; its two corners get half as much.
 load = np.zeros((len(points), 2))
 edge = np.flatnonzero(points[:, 0] == length)
 load[edge, 1] = -pull * height / ny * np.where(np.isin(points[edge, 1], [0, height]), 0.5, 1)

@@ -42,7 +42,7 @@ assert all(report.converged for report in reports)
 resistance = np.einsum("ek,ke->e", D.toarray(), potentials)
 share = weights * resistance
 
-# Foster's theorem; and a bridge, without which the graph has one component more, has the share 1.
+# Foster's theorem: the shares sum to n - 1. A bridge, whose removal disconnects the graph, has the share 1.
 assert abs(share.sum() - (n - 1)) <= 1e-5 and share.min() > 0 and share.max() <= 1 + 1e-7
 bridges = np.flatnonzero(share > 1 - 1e-6)
 for cut in bridges[:5]:

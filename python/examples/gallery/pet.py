@@ -56,7 +56,7 @@ for _ in range(4):
     for part, seen in parts:
         step(osem, part, seen)
 
-# Weighted least squares: each count is as sure as Poisson's variance says; damp keeps noise down.
+# Weighted least squares: each count has the weight of its Poisson variance; `damp` suppresses noise.
 weight, damp = 1 / np.sqrt(counts + 1), 4.0
 WA, Wb = sp.csr_array(sp.diags_array(weight) @ A * scale), weight * counts
 lsmr, stop, iterations, *_ = residua.lsmr(WA, Wb, damp=damp, atol=1e-8)

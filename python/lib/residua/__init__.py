@@ -12,11 +12,11 @@
 :func:`bicgstab`, :func:`lsmr`                  likewise
 :func:`spsolve`, :func:`factorized`             likewise
 :mod:`residua.linalg`                           these and all others that solve or factorise: splu, lgmres, ...
-:func:`patch`                                   puts them into ``scipy.sparse.linalg``, for programs as they are
+:func:`patch`                                   puts them into ``scipy.sparse.linalg``, for unchanged programs
 residua.torch.solve, residua.jax.solve          x with gradients for b and the values of A
-jacobi, fsai, ilu, amg                          preconditioners for ``M``, by themselves
+jacobi, fsai, ilu, amg                          preconditioners for ``M``
 :func:`read`, :func:`write`, :func:`generate`   Matrix Market files, model problems
-:func:`info`, :func:`devices`                   what a matrix is, what there is to compute on
+:func:`info`, :func:`devices`                   the analysis of a matrix, the list of devices
 =============================================== =================================================================
 """
 

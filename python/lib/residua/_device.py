@@ -1,4 +1,5 @@
-"""Vectors and matrices on NVIDIA GPUs, of CuPy, torch, JAX or whoever describes its arrays; none of them is imported.
+"""Vectors and matrices on NVIDIA GPUs, of CuPy, torch, JAX or any package that describes its arrays; none of them is
+imported.
 
 The streams of these packages and ours wait for each other by events on the device; the host waits for neither.
 """
@@ -20,18 +21,18 @@ from scipy.sparse import issparse
 from . import _dlpack, _residua
 from ._dlpack import Place
 
-#: Types of values, and of indices, that are taken where they lie.
+#: The types of values and of indices whose arrays are used in place, without a copy.
 VALUES = ("float32", "float64", "complex64", "complex128")
 INDICES = ("int32", "int64")
 
 
 @functools.cache
 def find_compiler() -> str | None:
-    """Tells the library where this interpreter's ``nvidia`` packages keep NVRTC, the compiler of a GPU's kernels.
+    """Passes the path of NVRTC, the compiler of GPU kernels, in this interpreter's ``nvidia`` packages to the library.
 
-    The library looks into the environments that the shell knows of; a Python that was started by its full path is
-    none of them. A ``RESIDUA_NVRTC`` that is set already stays. The same holds for cuDSS, which factorises on a GPU
-    where it is installed, and for ``RESIDUA_CUDSS``.
+    The library searches the environments that the shell knows; a Python that was started by its full path is
+    none of them. A ``RESIDUA_NVRTC`` that is already set stays. The same holds for cuDSS, which factorises on a GPU
+    if it is installed, and for ``RESIDUA_CUDSS``.
     """
     _find("RESIDUA_CUDSS", "libcudss.so*", ("cu13/lib", "cu12/lib"))
     return _find("RESIDUA_NVRTC", "libnvrtc.so*", ("cu13/lib", "cuda_nvrtc/lib", "cu12/lib"))
@@ -67,7 +68,7 @@ def _check(status: int, what: str) -> None:
 
 
 def _by_interface(array: Any) -> Place:
-    """Where an array lies by the CUDA array interface, our stream put behind the one that it names."""
+    """The place of an array by the CUDA array interface; our stream then waits for the array's stream."""
     interface = array.__cuda_array_interface__
     if interface.get("mask") is not None:
         raise ValueError("a masked array has no values to solve for")
@@ -84,16 +85,16 @@ def _by_interface(array: Any) -> Place:
         _check(status, "asking for an address's device")
     stream = interface.get("stream")
     if stream == 0:
-        raise ValueError("stream 0 of the CUDA array interface is ambiguous: 1 or 2 is needed")
+        raise ValueError("stream 0 of the CUDA array interface is ambiguous: use 1 or 2")
     if stream is not None:
         _residua.run_after(ordinal.value, int(stream))
     return Place(address, shape, tuple(strides), dtype, (_dlpack.CUDA, ordinal.value), array)
 
 
 def place(array: Any) -> Place:
-    """Where an array on a GPU lies; our stream waits for what writes it.
+    """The place of an array on a GPU; our stream waits for pending writes to it.
 
-    DLPack comes first, for it orders streams: torch's CUDA array interface names none.
+    DLPack comes first, because it orders streams: torch's CUDA array interface names none.
     """
     if _dlpack.is_on_gpu(array):
         ordinal = int(array.__dlpack_device__()[1])
@@ -102,9 +103,9 @@ def place(array: Any) -> Place:
 
 
 def release(ordinal: int, array: Any) -> None:
-    """Lets what the array's package does next wait for our work on a GPU; the host does, where its stream is not known.
+    """Makes the package's next work wait for ours on the GPU; if its stream is not known, the host waits.
 
-    To be called before the package can write to the array, or free it.
+    Call this before the package can write to the array or free it.
     """
     stream = None
     if package(array) == "torch":
@@ -120,7 +121,7 @@ def release(ordinal: int, array: Any) -> None:
 
 
 def is_packed(found: Place) -> bool:
-    """Whether the values lie one behind the other, column after column."""
+    """Returns whether the values are contiguous, column by column."""
     step = found.dtype.itemsize
     for extent, stride in zip(found.shape, found.strides):
         if extent > 1 and stride != step:
@@ -130,36 +131,36 @@ def is_packed(found: Place) -> bool:
 
 
 def is_on_gpu(array: Any) -> bool:
-    """Whether an array says that it lies on an NVIDIA GPU. Nothing is imported to find out."""
+    """Returns whether an array is in the memory of an NVIDIA GPU, without importing its package."""
     if isinstance(array, (np.ndarray, np.generic, list, tuple, int, float, complex)):
         return False
-    # What the protocols would tell, sooner.
+    # For CuPy's own type this is known without asking a protocol, which would take longer.
     if package(array) == "cupy" and type(array) is sys.modules["cupy"].ndarray:
         return True
     return _dlpack.is_on_gpu(array) or getattr(array, "__cuda_array_interface__", None) is not None
 
 
 def ordinal_of(array: Any) -> int:
-    """The number of the GPU on which an array lies."""
+    """The number of the GPU with an array's memory."""
     if _dlpack.is_on_gpu(array):
         return int(array.__dlpack_device__()[1])
     return _by_interface(array).device[1]
 
 
 def refuse_gradient(array: Any) -> None:
-    """Refuses a tensor of torch whose gradient would be lost.
+    """Raises an error for a torch tensor whose gradient would be lost.
 
     Raises
     ------
     TypeError
-        Where torch keeps track of gradients and the tensor requires one.
+        If torch records gradients and the tensor requires one.
     """
     if getattr(array, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
         raise TypeError("a tensor that requires a gradient: residua.torch.solve gives one, .detach() goes without")
 
 
 def plain(array: Any) -> Any:
-    """An array without torch's gradient, which is refused, and lazy conjugation: neither protocol exports them."""
+    """Resolves torch's lazy conjugation and rejects gradients: neither protocol can export them."""
     refuse_gradient(array)
     for name in ("detach", "resolve_conj", "resolve_neg"):
         if hasattr(array, name):
@@ -168,7 +169,7 @@ def plain(array: Any) -> Any:
 
 
 def package(array: Any) -> str:
-    """The package that an object is of."""
+    """The package that defines an object's type."""
     return type(array).__module__.partition(".")[0]
 
 
@@ -183,7 +184,7 @@ class Sparse(NamedTuple):
 
 
 def sparse(a: Any) -> Sparse | None:
-    """The arrays of a sparse matrix of CuPy, torch or JAX that lies on a GPU; None for anything else."""
+    """The arrays of a sparse matrix of CuPy, torch or JAX on a GPU; None for anything else."""
     kind = package(a)
     found = None
     if kind == "cupyx" and hasattr(a, "format"):
@@ -214,10 +215,10 @@ def sparse(a: Any) -> Sparse | None:
 
 
 def engine(a: Any, device: str, dtype: Any, keep: bool, settings: dict[str, Any]) -> tuple[Any, ...] | None:
-    """A solver of a sparse matrix where it lies, with the matrix's shape and type and the number of its GPU.
+    """A solver for a sparse matrix in GPU memory, with the matrix's shape and type and the number of its GPU.
 
-    None where it does not lie on the GPU that ``device`` names, is of another type than ``dtype``, or where "auto"
-    finds no compiler of kernels: it then goes through the host.
+    None if it is not on the GPU that ``device`` names, has another type than ``dtype``, or "auto"
+    finds no compiler for kernels: the matrix is then copied through the host.
     """
     found = None if device == "cpu" else sparse(a)
     if found is None:
@@ -255,9 +256,9 @@ def _lying(found: Place) -> tuple[int, int, int]:
 
 
 def update(solver: Any, ordinal: int | None, values: Any) -> bool:
-    """Gives a solver on a GPU new values that lie there: a sparse matrix, or an array like its values.
+    """Gives a solver new values in the memory of its GPU: a sparse matrix, or an array of its values.
 
-    False where they lie elsewhere or are of another type: nothing has happened then.
+    Returns False, without any change, if they are elsewhere or have another type.
     """
     if ordinal is None:
         return False
@@ -284,13 +285,13 @@ def update(solver: Any, ordinal: int | None, values: Any) -> bool:
 
 
 def to_host(array: Any) -> np.ndarray:
-    """A copy on the host of an array of CuPy, torch, JAX or anything that NumPy can read."""
+    """Copies an array of CuPy, torch, JAX, or anything that NumPy can read, to the host."""
     if type(array) is np.ndarray:
         return array
     if isinstance(array, np.ndarray):
         if isinstance(array, np.ma.MaskedArray):
             raise TypeError("a masked array: fill its gaps first")
-        # A matrix of NumPy's is an array of two dimensions here.
+        # A numpy.matrix becomes a plain array of two dimensions.
         return np.asarray(array)
     if issparse(array):
         raise TypeError("a sparse matrix where vectors are needed: residua.spsolve and splu take one, b.toarray() here")
@@ -300,11 +301,13 @@ def to_host(array: Any) -> np.ndarray:
         return plain(array).cpu().numpy()
     if hasattr(array, "copy_to_host"):
         return array.copy_to_host()
+    if hasattr(array, "__dlpack__") and not hasattr(array, "__array__"):
+        return np.from_dlpack(array)
     return np.asarray(array)
 
 
 def back(b: Any, x: np.ndarray) -> Any:
-    """x as an array of b's kind on b's device; on the host where that kind is not known."""
+    """x as an array of b's kind on b's device; on the host if that kind is not known."""
     if type(b) is np.ndarray:
         return x
     kind = package(b)
@@ -316,4 +319,6 @@ def back(b: Any, x: np.ndarray) -> Any:
             return cupy.asarray(x)
     if kind in ("jax", "jaxlib"):
         return sys.modules["jax"].device_put(x, next(iter(b.devices())))
+    if kind == "pyarrow" and x.ndim == 1 and x.dtype.kind == "f":
+        return sys.modules["pyarrow"].array(x)
     return x

@@ -16,39 +16,39 @@ from ._types import PermcSpec
 
 
 def _check_options(**options: Any) -> None:
-    """Lets SciPy refuse what it does not take: residua chooses by itself."""
+    """Lets SciPy check its options, which residua does not use."""
     if any(value is not None for value in options.values()):
         _scipy.splu(sparse.csc_array(np.ones((1, 1))), **options)
 
 
 def spsolve(A: Any, b: Any, permc_spec: PermcSpec | None = None, use_umfpack: bool = True) -> Any:
-    """A factorisation's solution of A x = b, as ``scipy.sparse.linalg.spsolve``.
+    """Solves A x = b by a factorisation, as ``scipy.sparse.linalg.spsolve``.
 
     Parameters
     ----------
     A : sparse or dense matrix, shape (n, n)
     b : array or sparse matrix, shape (n,), (n, 1) or (n, k)
     permc_spec : str, optional
-        One of SciPy's names; residua chooses the order.
+        One of SciPy's names; it is checked, but residua chooses the ordering.
     use_umfpack
-        Taken and not looked at.
+        Accepted and ignored.
 
     Returns
     -------
-    x : array of b's shape, (n,) for one right-hand side; sparse of A's format (csc or csr) where b is sparse with more
+    x : array of b's shape, (n,) for one right-hand side; sparse in A's format (csc or csr) if b is sparse with more
         than one column
 
     Raises
     ------
     NotConverged
-        Where x neither has a relative residual of 1e-10 nor a backward error of 1e-12 (single precision: both 1e-5).
+        If x has neither a relative residual of 1e-10 nor a backward error of 1e-12 (single precision: both 1e-5).
     ValueError
-        On shapes that do not fit.
+        If shapes do not fit.
 
     Warns
     -----
     scipy.sparse.linalg.MatrixRankWarning
-        Where A is singular to working precision; x is NaN then.
+        If A is singular to working precision; x is then NaN.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def spsolve(A: Any, b: Any, permc_spec: PermcSpec | None = None, use_umfpack: bo
         try:
             factors = Factors(A, dtype, dense.shape[1] if dense.ndim == 2 else 1)
             if not dense.any():
-                # Zero solves whatever A is.
+                # x = 0 solves the system even if A is singular, so whether A is singular is tested separately.
                 factors.prove()
             x = factors.solve(dense)
         except Singular:
@@ -97,13 +97,13 @@ def spsolve(A: Any, b: Any, permc_spec: PermcSpec | None = None, use_umfpack: bo
 
 
 def _by_lapack(A: Any, b: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
-    """x of a small system; None of others, and where it is not good without further ado."""
+    """x of a small system; None if the system is larger, or x is not good enough without refinement."""
     factors = _small.factorised(A)
     if factors is None:
         return None
     if factors.dtype == b.dtype:
         x = factors.solve_once(b)
-    elif b.dtype.kind == "c":
+    elif b.dtype.kind == "c" and factors.dtype.kind == "f":
         x = factors.solve(np.stack([b.real, b.imag], axis=1).astype(np.float64, copy=False))
         x = None if x is None else x[:, 0] + 1j * x[:, 1]
     else:
@@ -115,13 +115,13 @@ def splu(
     A: Any, permc_spec: PermcSpec | None = None, diag_pivot_thresh: float | None = None, relax: int | None = None,
     panel_size: int | None = None, options: dict[str, Any] | None = None,
 ) -> LU:  # fmt: skip
-    """Factors of A that are kept, as ``scipy.sparse.linalg.splu``.
+    """Factorises A for many solves, as ``scipy.sparse.linalg.splu``.
 
     Parameters
     ----------
     A : sparse or dense matrix, shape (n, n)
     permc_spec, diag_pivot_thresh, relax, panel_size, options
-        SciPy's, for the ``L``, ``U`` and permutations that SuperLU gives; residua's factors choose by themselves.
+        SciPy's, for SuperLU's ``L``, ``U`` and permutations; residua's own factors do not use them.
 
     Returns
     -------
@@ -131,10 +131,10 @@ def splu(
     Raises
     ------
     RuntimeError
-        Where A is singular. Where it is so up to rounding only, solves are by SciPy's LU, as shift and invert at an
+        If A is singular. If it is singular only up to rounding, SciPy's LU solves, as shift and invert at an
         eigenvalue needs it.
     ValueError
-        On a matrix that is not square, and options that SciPy refuses.
+        If the matrix is not square, or SciPy rejects an option.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def splu(
 
 
 def factorized(A: Any) -> Callable[[Any], Any]:
-    """A function that solves A x = b with factors that are kept, as ``scipy.sparse.linalg.factorized``.
+    """Factorises A and returns a function that solves A x = b, as ``scipy.sparse.linalg.factorized``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where an array's values lie, by the DLPack protocol: https://dmlc.github.io/dlpack/latest/python_spec.html."""
+"""The place of an array's values by the DLPack protocol: https://dmlc.github.io/dlpack/latest/python_spec.html."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Versioned(ctypes.Structure):
 
 
 class Place(NamedTuple):
-    """Where an array lies. ``owner`` keeps its memory: hold it as long as ``address`` is used."""
+    """The place of an array in memory. ``owner`` keeps the memory: hold it as long as ``address`` is used."""
 
     address: int
     shape: tuple[int, ...]
@@ -58,12 +58,12 @@ _valid.restype, _valid.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char
 
 
 def packed_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Strides in bytes of an array whose last axis is the fastest."""
+    """Strides in bytes of a contiguous array whose last axis varies fastest."""
     return tuple(math.prod(shape[i + 1 :]) * itemsize for i in range(len(shape)))
 
 
 def is_on_gpu(array: Any) -> bool:
-    """Whether an array says by DLPack that it lies on an NVIDIA GPU."""
+    """Returns whether an array is in the memory of an NVIDIA GPU, according to DLPack."""
     device = getattr(array, "__dlpack_device__", None)
     if device is None:
         return False
@@ -74,16 +74,16 @@ def is_on_gpu(array: Any) -> bool:
 
 
 def place(array: Any, stream: int | None) -> Place:
-    """Where an array lies, once the producer has ordered ``stream`` behind its work (1: CUDA's legacy default stream).
+    """The place of an array. ``stream`` waits for the producer's work (1: CUDA's legacy default stream).
 
     Strides count bytes.
 
     Raises
     ------
     TypeError
-        For values that are no numbers of NumPy.
+        If the values have no NumPy type.
     BufferError
-        Where the producer does not export the array.
+        If the producer does not export the array.
     """
     try:
         capsule = array.__dlpack__(stream=stream, max_version=(1, 0))
@@ -97,7 +97,7 @@ def place(array: Any, stream: int | None) -> Place:
     elif _valid(capsule, b"dltensor"):
         tensor = ctypes.cast(_pointer(capsule, b"dltensor"), ctypes.POINTER(_Tensor)).contents
     else:
-        raise BufferError(f"{capsule!r} is no capsule of DLPack that is still to be taken")
+        raise BufferError(f"{capsule!r} is not a DLPack capsule, or was consumed already")
     kind = KINDS.get(tensor.code)
     if kind is None or tensor.lanes != 1 or tensor.bits % 8 != 0:
         raise TypeError(f"values of DLPack's kind {tensor.code} with {tensor.bits} bits")
@@ -107,6 +107,6 @@ def place(array: Any, stream: int | None) -> Place:
         strides = tuple(tensor.strides[i] * dtype.itemsize for i in range(tensor.ndim))
     else:
         strides = packed_strides(shape, dtype.itemsize)
-    # A capsule that nobody takes over frees the array when it goes itself.
+    # The capsule is not consumed, so it releases the array when it is deleted.
     address = (tensor.data or 0) + tensor.byte_offset
     return Place(address, shape, strides, dtype, (tensor.device_type, tensor.device_id), capsule)

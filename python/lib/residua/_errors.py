@@ -1,4 +1,4 @@
-"""What is raised and warned of where a tolerance is not met, and reports that come from another process."""
+"""Exceptions and warnings for a tolerance that is not met, and reports from another process."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from ._residua import Report
 
 
 class PrecisionWarning(UserWarning):
-    """x is as near as the precision of A allows, and does not meet the tolerance: A is ill-conditioned."""
+    """x is as accurate as the precision of A allows, but misses the tolerance: A is ill-conditioned."""
 
 
 class NotConverged(ArithmeticError):
-    """A solve that has not met its tolerance.
+    """A solve did not meet its tolerance.
 
     Attributes
     ----------
     x : numpy.ndarray
         The last iterate.
     report : Report or list of Report
-        How the solve ended, one for each right-hand side where there were several.
+        The outcome of the solve; a list if there were several right-hand sides.
     """
 
     def __init__(self, x: Any, report: Any) -> None:
@@ -29,7 +29,7 @@ class NotConverged(ArithmeticError):
             worst = next((each for each in report if not each.converged), report[0])
         super().__init__(
             f"{worst.message}: relative residual {worst.relative_residual:.3e} after {worst.iterations} iterations "
-            f"of {worst.method} with {worst.preconditioner}, {worst.tolerance:.1e} was asked for"
+            f"of {worst.method} with {worst.preconditioner}, the tolerance was {worst.tolerance:.1e}"
         )
         self.x = x
         self.report = report
@@ -39,24 +39,24 @@ class NotConverged(ArithmeticError):
 
 
 class RestoredReport(types.SimpleNamespace):
-    """A :class:`Report` that came from another process: the attributes that it had there."""
+    """A :class:`Report` from another process, with the same attributes."""
 
     def __reduce__(self) -> Any:
         return (restored, (vars(self),))
 
     def to_dict(self) -> dict[str, Any]:
-        """What it tells, by name, as JSON takes it."""
+        """The contents by name, in types that JSON supports."""
         return {**vars(self), "history": [float(norm) for norm in self.history]}
 
 
 def attributes(report: Any) -> dict[str, Any]:
-    """What a report tells, by name."""
+    """The contents of a report by name."""
     names = (name for name in dir(type(report)) if not name.startswith("_"))
     return {name: value for name in names if not callable(value := getattr(report, name))}
 
 
 def to_dict(report: Any) -> dict[str, Any]:
-    """What a report tells, by name, as JSON takes it: numbers, words, lists and dictionaries.
+    """The contents of a report by name, in types that JSON supports: numbers, words, lists and dictionaries.
 
     ``history`` is a list of residual norms.
     """
@@ -66,9 +66,9 @@ def to_dict(report: Any) -> dict[str, Any]:
 
 
 def restored(told: dict[str, Any]) -> RestoredReport:
-    """The report that told this."""
+    """Makes a report from its contents."""
     return RestoredReport(**told)
 
 
-# The compiled class takes what needs no more than its attributes.
+# These methods need only the report's attributes, so they are written here and added to the compiled class.
 Report.to_dict = to_dict  # type: ignore

@@ -1,4 +1,4 @@
-"""Factors of a matrix that are kept, and solves with them: x is as good as a factorisation can make it, or an error."""
+"""Factors of a matrix for many solves: each x is as accurate as a stable factorisation gives, or an error is raised."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ._errors import NotConverged
 from ._log import log
 from ._solver import Solver
 
-#: Relative residuals that are asked for, by the bytes of a real number; and backward errors that will do where
-#: rounding lets no x meet them: what a backward stable factorisation gives.
+#: The relative residuals that are asked for, by the bytes of a real number. If no x meets them because of rounding, a
+#: backward error up to ENOUGH is accepted, which a backward stable factorisation gives.
 ASKED = {4: 1e-5, 8: 1e-10}
 ENOUGH = {4: 1e-5, 8: 1e-12}
 
-#: Double precision of single, and real types of complex ones.
+#: The double-precision type for each single-precision type, and the real type for each complex one.
 DOUBLE: dict[str, np.dtype[Any]] = {"float32": np.dtype(np.float64), "complex64": np.dtype(np.complex128)}
 REAL: dict[str, np.dtype[Any]] = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}
 
@@ -31,12 +31,12 @@ class Singular(RuntimeError):
 
 
 def _is_singular(report: Any) -> bool:
-    """Whether a square A was shown to be singular."""
+    """Returns whether a square A was shown to be singular."""
     return report.outcome in ("singular", "least_squares")
 
 
 def _is_good(report: Any, size: int) -> bool:
-    """Whether x is what a backward stable factorisation gives."""
+    """Returns whether x is as accurate as a backward stable factorisation gives."""
     if report.converged:
         return True
     if _is_singular(report):
@@ -52,10 +52,10 @@ class Factors:
     Parameters
     ----------
     dtype : dtype
-        The type in which it computes; the real one of a complex type where A is real.
+        The type of all computations; for a real A it is real even if b is complex.
     falls_back : bool
-        Whether SciPy's LU takes over where A is singular up to rounding: shift and invert at an eigenvalue needs
-        factors whose last pivots are rounding errors. Else :class:`Singular` is raised.
+        Whether SciPy's LU takes over if A is singular up to rounding: shift and invert at an eigenvalue needs
+        factors whose last pivots are rounding errors. Otherwise :class:`Singular` is raised.
     """
 
     def __init__(self, A: Any, dtype: np.dtype, right_hand_sides: int = 1, *, falls_back: bool = False) -> None:
@@ -64,8 +64,8 @@ class Factors:
             dtype = REAL[dtype.name]
         self.size = 4 if dtype.name in DOUBLE else 8
         self.dtype = dtype
-        #: None where SciPy's LU solves: it goes on with infinities and NaN, which some programs rely on. An infinite
-        #: conductance grounds a node.
+        #: None if SciPy's LU solves instead, because A has infinities or NaN. Some programs rely on SciPy's results for
+        #: these: an infinite conductance grounds a node, for example.
         self.solver: Solver | None = None
         try:
             self.solver = self._solver(dtype)
@@ -85,8 +85,14 @@ class Factors:
 
     @property
     def symmetry(self) -> str:
-        """That of the solver: "symmetric", "hermitian" or "general"."""
+        """The solver's symmetry: "symmetric", "hermitian" or "general"."""
         return "general" if self.solver is None else self.solver.symmetry
+
+    def solve_quickly(self, b: np.ndarray, transposed: bool = False) -> np.ndarray | None:
+        """x of A x = b (A^T x = b), by factors of an earlier solve and shown good by one product; else None."""
+        if self.solver is None or b.dtype != self.solver.dtype or self.size != 8:
+            return None
+        return self.solver._solve_quickly(b, transposed)
 
     def solve(self, b: np.ndarray) -> np.ndarray:
         """x for b of shape (n,) or (n, k).
@@ -94,18 +100,21 @@ class Factors:
         Raises
         ------
         RuntimeError
-            Where A is singular.
+            If A is singular.
         NotConverged
-            Where it is not, and x is not good all the same.
+            If A is not singular, but x is not accurate enough.
         """
         if self.solver is None:
             return self._by_superlu(b)
+        quick = self.solve_quickly(b)
+        if quick is not None:
+            return quick
         try:
             x, reports = self._attempt(b)
         except ValueError:
             if np.isfinite(b).all():
                 raise
-            # An x that is not finite where SciPy's is not; the other columns are solved for.
+            # A column of b that is not finite gets the x that SciPy gives; the other columns are solved as usual.
             if b.ndim == 1:
                 return self._by_superlu(b)
             columns = [self.solve(column) for column in np.moveaxis(b, 1, 0)]
@@ -113,7 +122,7 @@ class Factors:
         if all(_is_good(report, self.size) for report in reports):
             return x
         if self.size == 4 and self.solver.dtype == self.dtype:
-            # Singular to single precision is not singular yet.
+            # A matrix that is singular to single precision may be regular to double precision.
             self.solver = self._solver(DOUBLE[self.dtype.name])
             x, reports = self._attempt(b)
             if all(_is_good(report, self.size) for report in reports):
@@ -122,23 +131,23 @@ class Factors:
             raise NotConverged(x, reports[0] if b.ndim == 1 else reports)
         if not self.falls_back:
             raise Singular
-        # Its error where a pivot is exactly zero is ours.
+        # If a pivot is exactly zero, SciPy's LU raises the error here.
         self.superlu  # noqa: B018
         self.solver = None
         return self._by_superlu(b)
 
     def prove(self) -> None:
-        """Factorises, and solves once with a vector that is in the range of no singular matrix.
+        """Factorises, and solves once with a vector that is hardly ever in the range of a singular A.
 
         Raises
         ------
         RuntimeError
-            Where A is singular.
+            If A is singular.
         """
         try:
             self.solve(np.cos(np.arange(1.0, self.matrix.shape[0] + 1)).astype(self.dtype))
         except NotConverged:
-            # Another right-hand side may do.
+            # Another right-hand side may still be solved, so this proves nothing.
             pass
 
     def _attempt(self, b: np.ndarray) -> tuple[np.ndarray, list[Any]]:

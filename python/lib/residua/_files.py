@@ -1,4 +1,4 @@
-"""Matrix Market files, model problems, what a matrix is, and what there is to compute on."""
+"""Files, model problems, the analysis of a matrix, and the list of devices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from . import _device, _matrix, _residua
 def _csr(parts: Any) -> sparse.csr_array:
     _, shape, offsets, indices, values = parts
     matrix = sparse.csr_array((values, indices, offsets), shape=shape)
-    # The library's rows ascend and hold no entry twice: SciPy need not look.
+    # The library's rows are sorted and have no duplicates, so SciPy need not check.
     matrix.has_sorted_indices = True
     matrix.has_canonical_format = True
     return matrix
@@ -28,24 +28,24 @@ def read(path: str | os.PathLike[str]) -> Any:
     Parameters
     ----------
     path : path
-        The file, or "-" for standard input, which has to be Matrix Market.
+        The file, or "-" for standard input, which must be Matrix Market.
 
     Returns
     -------
     scipy.sparse.csr_array, or numpy.ndarray of shape (m, k) for a full array
-        float64 or complex128. Both triangles of a symmetric file are there; entries that are listed twice are added up.
+        float64 or complex128. Symmetric files give both triangles; entries that are listed twice are added up.
 
     Raises
     ------
     OSError
-        Where the file cannot be read.
+        If the file cannot be read.
     ValueError
-        Where it is in none of these formats; the message names file, line and cause.
+        If it has none of these formats; the message names file, line and cause.
 
     Warns
     -----
     UserWarning
-        Where a symmetric file lists both triangles, with values that agree: each entry is taken once, and other
+        If a symmetric file lists both triangles, with values that agree: each entry is taken once, but other
         programs may add them up.
 
     Examples
@@ -80,9 +80,9 @@ def write(path: str | os.PathLike[str], a: Any, *, comment: str | None = None, d
     Raises
     ------
     OSError
-        Where the system refuses; the target is then as it was.
+        If the file cannot be written; the target is then unchanged.
     ValueError, TypeError
-        On something that is no matrix.
+        If `a` is not a matrix or vector.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def write(path: str | os.PathLike[str], a: Any, *, comment: str | None = None, d
 
 
 def generate(name: str, size: int | tuple[int, ...] | None = None, **parameters: Any) -> sparse.csr_array:
-    """A model problem's matrix.
+    """Generates the matrix of a model problem.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def generate(name: str, size: int | tuple[int, ...] | None = None, **parameters:
     size : int or tuple of int, optional
         Points, elements or rows in each dimension; one number stands for all of them.
     **parameters
-        Those that the model reads: seed, anisotropy, contrast, ...
+        The parameters of the model: seed, anisotropy, contrast, ...
 
     Returns
     -------
@@ -124,9 +124,9 @@ def generate(name: str, size: int | tuple[int, ...] | None = None, **parameters:
     Raises
     ------
     ValueError
-        Where there is no such model, or a parameter lies out of its domain.
+        If there is no such model, or a parameter is out of range.
     TypeError
-        For a parameter that the model does not read.
+        If the model has no such parameter.
 
     Examples
     --------
@@ -156,14 +156,13 @@ def models() -> dict[str, dict[str, Any]]:
 
 
 class Info:
-    """What a matrix is.
-
+    """The analysis of a matrix.
     Attributes
     ----------
     facts : dict
         Figures by name: rows, columns, nonzeros, kind, definiteness, structure, ...
     words : list of str
-        The same in sentences. Rows and columns count from 1 there, as in files.
+        The same in sentences. Rows and columns count from 1 here, as in files.
     methods : list of dict
         Methods with "fit" ("suits", "possible", "impossible") and "reason", the best first.
     """
@@ -173,7 +172,7 @@ class Info:
         self._arrays = arrays
 
     def spy_svg(self, name: str = "matrix") -> str:
-        """The places of the entries as a picture: the text of an SVG file."""
+        """A picture of the pattern, as the text of an SVG file."""
         return _residua.spy(*self._arrays, name)
 
     def __repr__(self) -> str:
@@ -196,7 +195,7 @@ class Info:
 
 
 def info(A: Any) -> Info:
-    """What a matrix is, and which methods can solve with it.
+    """Analyses a matrix, and lists the methods that can solve with it.
 
     Parameters
     ----------
@@ -217,12 +216,12 @@ def info(A: Any) -> Info:
 
 
 def devices() -> list[dict[str, Any]]:
-    """What there is to compute on: the CPU first, then each GPU.
+    """Lists the devices: the CPU first, then each GPU.
 
     Returns
     -------
     list of dict
-        "name" is what ``device=`` takes. The CPU has "threads", and "cuda" with the releases of the driver, of the
+        "name" is the value for ``device=``. The CPU has "threads", and "cuda" with the releases of the driver, of the
         compiler and of cuDSS (which factorises on a GPU; nothing else needs it), or the reason why one is missing;
         GPUs have "product", "memory" (bytes) and "capability".
 

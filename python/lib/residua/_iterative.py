@@ -1,6 +1,6 @@
 """SciPy's iterative solvers, by residua: the same signatures, defaults and meaning.
 
-Each stops where ||b - A x||, computed anew, is at most max(rtol ||b||, atol): SciPy's test or a stricter one.
+Each stops when ||b - A x||, computed anew, is at most max(rtol ||b||, atol): SciPy's test or a stricter one.
 ``DEVIATIONS.md`` in the repository lists what differs.
 """
 
@@ -18,12 +18,12 @@ from ._operator import Operator, preconditioner
 from ._solver import Solver
 from ._types import Method
 
-#: Beyond this a tolerance means "anything": the library takes finite ones.
+#: Larger tolerances, infinity among them, are replaced by this one, since the library takes only finite ones.
 LARGEST = 1e300
 
 
 class System:
-    """A x = b with what the callers of SciPy's functions may give, checked."""
+    """A x = b with the arguments of SciPy's functions, checked."""
 
     def __init__(self, A: Any, b: Any, x0: Any, M: Any, *, square: bool = True) -> None:
         self.given = b
@@ -54,7 +54,7 @@ class System:
         return _device.back(self.given, self.x)
 
     def is_finite(self) -> bool:
-        """Whether neither A nor b holds infinities or NaN, with which SciPy's methods go on."""
+        """Returns whether A and b are finite; SciPy's methods continue if they are not."""
         return bool(np.isfinite(self.b).all()) and _matrix.is_finite(self.operator.matrix)
 
     def solve(
@@ -69,7 +69,8 @@ class System:
         callback: Callable[..., Any] | None = None,
         device: str = "auto",
     ) -> Any:
-        """The report; ``self.x`` is the solution. A method on its own where Python's functions take part."""
+        """Solves, and returns the report; ``self.x`` is the solution. Python functions restrict it to one Krylov
+        method."""
         rtol, atol = min(rtol, LARGEST), min(atol, LARGEST)
         if self.operator.stored and self.m is None and observer is None and callback is None and restart is None:
             try:
@@ -83,8 +84,8 @@ class System:
             except ValueError as refused:
                 if not isinstance(refused, _residua.Unsupported) and self.is_finite():
                     raise
-                # The solver asks more of a matrix than SciPy does: one that is symmetric up to rounding, say. The
-                # method alone takes it, and what it reports is certified all the same.
+                # The solver refuses some matrices that SciPy takes, such as one that is symmetric only up to rounding.
+                # The method by itself takes them too, and its outcome is certified all the same.
                 pass
         size = self.operator.shape[1]
         report = _residua.krylov(
@@ -97,12 +98,12 @@ class System:
 
 
 def tolerances(name: str, rtol: Any, atol: Any) -> tuple[float, float]:
-    """Both as numbers.
+    """Both tolerances as numbers.
 
     Raises
     ------
     ValueError
-        As SciPy's functions do, where one is no number from 0 on.
+        As in SciPy, if one is not a number of at least 0.
     """
     if atol is None or isinstance(atol, str) or not float(atol) >= 0:
         raise ValueError(f"'{name}' called with invalid 'atol'={atol!r}: a real number from 0 on is needed")
@@ -112,7 +113,8 @@ def tolerances(name: str, rtol: Any, atol: Any) -> tuple[float, float]:
 
 
 def info_of(report: Any) -> int:
-    """SciPy's ``info``: 0 converged, > 0 iterations that did not do, < 0 a breakdown or input that is not finite."""
+    """SciPy's ``info``: 0 if converged, > 0 iterations without convergence, < 0 a breakdown or input that is not
+    finite."""
     if report.converged:
         return 0
     if report.outcome == "not_finite":
@@ -123,7 +125,7 @@ def info_of(report: Any) -> int:
 
 
 def limit_of(maxiter: Any, default: int) -> int:
-    """The most iterations, as a number."""
+    """The maximum number of iterations."""
     return max(int(default if maxiter is None else maxiter), 0)
 
 
@@ -150,28 +152,28 @@ def cg(
     b : array, shape (n,) or (n, 1)
         x is of NumPy's result type of A and b.
     x0 : array, shape (n,) or (n, 1), or "Mb", optional
-        Where the iteration starts; it is not changed.
+        The start of the iteration; it is not changed.
     rtol, atol : float
-        Converged where ||b - A x|| <= max(rtol ||b||, atol), computed anew from x.
+        Converged if ||b - A x|| <= max(rtol ||b||, atol), computed anew from x.
     maxiter : int, optional
         Most iterations. Default 10 n.
     M : matrix, LinearOperator or function, shape (n, n), optional
-        Near the inverse of A. Without it, and without a callback, residua chooses (most often the diagonal).
+        An approximation of A^-1. Without it, and without a callback, residua chooses (usually the diagonal).
     callback : callable, optional
         ``callback(xk)`` after each iteration; the iteration is then the textbook's, with M as given.
     device : str
-        "auto", "cpu", "cuda" or "cuda:N", where A is stored and neither M nor callback is given.
+        "auto", "cpu", "cuda" or "cuda:N", if A is stored and neither M nor callback is given.
 
     Returns
     -------
     x : numpy.ndarray, shape (n,)
     info : int
-        0: converged; > 0: iterations after which it had not; -1: A, b or x0 is not finite; -10: breakdown.
+        0: converged; > 0: iterations without convergence; -1: A, b or x0 is not finite; -10: breakdown.
 
     Raises
     ------
     ValueError, TypeError
-        On shapes, types or tolerances that do not fit.
+        If shapes, types or tolerances do not fit.
 
     Examples
     --------
@@ -219,7 +221,7 @@ def minres(
     show : bool
         Prints how the solve ended.
     check : bool
-        Tests that A, and M where there is one, are symmetric, by products.
+        Checks by products that A, and M if there is one, are symmetric.
 
     Other parameters, returns and errors are those of :func:`cg`. The stopping test is ||b - A x|| <= rtol ||b||, which
     is stricter than SciPy's rtol (||A|| ||x|| + ||b||).
@@ -259,7 +261,7 @@ def _check_symmetric(apply: Callable[..., Any], b: np.ndarray, message: str) -> 
 
 
 def _shift(system: System, shift: float) -> None:
-    """Puts A - shift I in the place of A."""
+    """Replaces A by A - shift I."""
     operator = system.operator
     if operator.matrix is not None:
         import scipy.sparse as sparse
@@ -281,12 +283,12 @@ def gmres(
     Parameters
     ----------
     restart : int, optional
-        Iterations between restarts. Default min(20, n), or residua's choice where neither M nor callback is given.
+        Iterations between restarts. Default min(20, n), or residua's choice if neither M nor callback is given.
     maxiter : int, optional
         Most cycles between restarts; most iterations with a callback of type "legacy". Default 10 n.
     callback_type : "x", "pr_norm" or "legacy"
-        What ``callback`` gets: x at each restart; or ||r|| / ||b|| after each iteration, of the residual itself, as
-        the preconditioner stands on the right. Default "legacy", with a DeprecationWarning as in SciPy.
+        The argument of ``callback``: x at each restart; or ||r|| / ||b|| after each iteration, of the residual itself,
+        since the preconditioner stands on the right. Default "legacy", with a DeprecationWarning as in SciPy.
 
     Other parameters, returns and errors are those of :func:`cg`. M may change from call to call (flexible GMRES).
 
@@ -334,5 +336,5 @@ def gmres(
 
 
 def _cycles(report: Any, limit: int, cycle: int) -> int:
-    """``info`` of GMRES: cycles where the iterations were spent."""
+    """``info`` of GMRES: the number of cycles if the iteration limit was reached."""
     return limit if report.outcome == "max_iterations" and report.iterations >= limit * cycle else info_of(report)

@@ -26,10 +26,10 @@ def lsmr(
     damp : float
         Minimises ||b - A x||^2 + damp^2 ||x||^2.
     atol, btol : float
-        Ends where ||r|| <= btol ||b||, or where ||A^H r|| is at most atol ||A|| ||r||, both computed anew: at least as
+        Stops if ||r|| <= btol ||b|| or ||A^H r|| <= atol ||A|| ||r||, both computed anew: at least as
         strict as SciPy's tests.
     conlim : float
-        Not looked at: the condition of A is not estimated.
+        Ignored: the condition of A is not estimated.
     maxiter : int, optional
         Most iterations. Default min(m, n).
     show : bool
@@ -58,7 +58,7 @@ def lsmr(
     system = System(A, b, x0, None, square=False)
     rows, columns = system.operator.shape
     eps = float(np.finfo(system.dtype).eps)
-    # A least-squares solution is one where ||A^H r|| is at most a hundredth of rtol beside ||A|| ||r||.
+    # A least-squares solution has ||A^H r|| <= 0.01 rtol ||A|| ||r||.
     rtol = max(min(float(btol), 100 * float(atol)), 2 * eps)
     if not system.b.any():
         norma = _frobenius(system.operator)

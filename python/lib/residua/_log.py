@@ -1,4 +1,4 @@
-"""What a solve decides and tries, for Python's logging: the logger ``residua``."""
+"""Decisions and attempts of solves, for Python's logging: the logger ``residua``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LOG.addHandler(logging.NullHandler())
 
 
 def log(report: Any) -> None:
-    """Tells the logger what a report says, or each of a list, where somebody listens."""
+    """Logs a report, or each of a list, if the logger is enabled."""
     if not LOG.isEnabledFor(logging.INFO):
         return
     for each in report if isinstance(report, list) else [report]:

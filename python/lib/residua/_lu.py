@@ -1,4 +1,4 @@
-"""What ``splu`` gives: factors that are kept, with what SciPy's object has."""
+"""The result of ``splu``: factors for many solves, with the interface of SciPy's object."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
+from scipy.sparse.csgraph import connected_components
 
 from . import _device, _matrix, _scipy, _small
 from ._factors import Factors
+from ._inertia import inertia_of
 from ._types import Trans
 
 #: Columns of a sparse right-hand side that are made dense at once.
@@ -17,12 +19,12 @@ COLUMNS = 64
 
 
 class LU:
-    """Factors of a square matrix A, as ``scipy.sparse.linalg.SuperLU``: what :func:`residua.linalg.splu` gives.
+    """Factors of a square matrix A, as ``scipy.sparse.linalg.SuperLU``: the result of :func:`residua.linalg.splu`.
 
-    Solves are by residua's factors, of which there is a second set for A^T from the first such solve on. ``L``, ``U``,
+    Solves are by residua's factors, with A^T too; where those do not do, there is a second set for A^T. ``L``, ``U``,
     ``perm_r``, ``perm_c`` and ``nnz`` are SciPy's: its SuperLU factorises at the first use of one of them, which takes
-    as long and as much memory as ``scipy.sparse.linalg.splu``. Where A has zeros on the diagonal, residua's own factors
-    may have pivots that were perturbed and made good by refinement; SuperLU's have none.
+    as long and as much memory as ``scipy.sparse.linalg.splu``. If A has zeros on the diagonal, residua's own factors
+    may have perturbed pivots, which refinement corrects; SuperLU's have none.
     """
 
     def __init__(self, A: Any, options: dict[str, Any] | None = None) -> None:
@@ -33,10 +35,15 @@ class LU:
         self._dtype = _matrix.scalar_type(A.dtype)
         self._options = options or {}
         self._shape = (int(A.shape[0]), int(A.shape[1]))
-        self._small = _small.factorised(A)
+        small = _small.factorised(A)
+        self._small = small
+        #: The solve of banded factors, for right-hand sides of the matrix's type.
+        self._banded: Any = None
+        if isinstance(small, _small.Band) and small.dtype == self._dtype:
+            self._banded = small.banded.solve
         self._kept: dict[str, Factors] = {}
         if self._small is None:
-            # The caller may change A.
+            # The caller may change A later, so a copy is kept.
             self._matrix = A.copy()
         if self._shape[0] and (self._small is None or not self._small.is_regular):
             self._factors("N").prove()
@@ -59,27 +66,36 @@ class LU:
         Parameters
         ----------
         rhs : array or sparse matrix, shape (n,) or (n, k)
-            Complex ones are taken for a real A too. From a sparse one x is sparse (csc).
+            It may be complex for a real A too. If it is sparse, x is sparse (csc).
         trans : "N", "T" or "H"
             Solves A x = rhs, A^T x = rhs or A^H x = rhs.
 
         Raises
         ------
         ValueError
-            On a shape that does not fit, and another ``trans``.
+            If the shape or ``trans`` is invalid.
         NotConverged
-            Where A is not singular and neither the relative residual comes down to 1e-10 nor the backward error to
+            If A is not singular, but x has neither a relative residual of 1e-10 nor a backward error of
             1e-12 (single precision: both 1e-5).
         """
-        if type(rhs) is np.ndarray and rhs.dtype == self._dtype and rhs.shape == self._shape[:1]:
-            # The shortest way, for small systems.
-            if self._small is None:
-                if trans == "N":
-                    return self._factors("N").solve(rhs)
-            elif trans in _small.TURNED and self._small.dtype == self._dtype:
-                x = self._small.solve(rhs, trans)
+        if type(rhs) is np.ndarray and rhs.ndim == 1:
+            # The shortest ways, for small systems.
+            if self._banded is not None:
+                try:
+                    x = self._banded(rhs, trans)
+                except (TypeError, ValueError):
+                    # Of another type, with gaps, or another ``trans``.
+                    x = None
                 if x is not None:
                     return x
+            elif rhs.dtype == self._dtype and rhs.shape == self._shape[:1]:
+                if self._small is None:
+                    if trans == "N":
+                        return self._factors("N").solve(rhs)
+                elif trans in _small.TURNED and self._small.dtype == self._dtype:
+                    x = self._small.solve(rhs, trans)
+                    if x is not None:
+                        return x
         if trans not in _small.TURNED:
             raise ValueError(f"trans must be N, T, or H: {trans!r} was given")
         if sparse.issparse(rhs):
@@ -115,9 +131,11 @@ class LU:
             self._dtype.kind == "f" and symmetry != "general"
         ):
             return self._factors("N").solve(b)
-        if trans == "T":
-            return self._factors("T").solve(b)
-        return self._factors("T").solve(b.conj()).conj()
+        given = b if trans == "T" else b.conj()
+        x = self._factors("N").solve_quickly(given, transposed=True)
+        if x is None:
+            x = self._factors("T").solve(given)
+        return x if trans == "T" else x.conj()
 
     def _solve_sparse(self, b: Any, trans: str) -> Any:
         if b.ndim != 2:
@@ -166,6 +184,42 @@ class LU:
         """SuperLU's permutation of columns: P_c has ones at (i, perm_c[i])."""
         return self._superlu.perm_c
 
+    def logdet(self) -> tuple[complex, float]:
+        """The sign of A's determinant, a number of magnitude 1, and the logarithm of its magnitude.
+
+        As ``numpy.linalg.slogdet``; from SuperLU's pivots.
+
+        Examples
+        --------
+        >>> import numpy as np, residua.linalg
+        >>> sign, logarithm = residua.linalg.splu(np.array([[0.0, 2.0], [3.0, 1.0]])).logdet()
+        >>> print(sign, round(float(logarithm), 4))
+        -1.0 1.7918
+        """
+        pivots = self.U.diagonal()
+        sizes = np.abs(pivots)
+        sign = np.prod(pivots / sizes) * _parity(self.perm_r) * _parity(self.perm_c)
+        return sign, float(np.log(sizes).sum())
+
+    def inertia(self) -> tuple[int, int]:
+        """How many eigenvalues of a symmetric or Hermitian A are positive, and how many negative.
+
+        By Sylvester's law from the signs of the pivots of L D L^H, which are looked at twice: a matrix that is as near
+        to A as rounding has the same inertia only if A's smallest eigenvalue is larger than rounding.
+
+        Raises
+        ------
+        ValueError
+            Where A is not Hermitian, and where rounding leaves the inertia open.
+
+        Examples
+        --------
+        >>> import numpy as np, residua.linalg
+        >>> residua.linalg.splu(np.array([[0.0, 2.0], [2.0, 1.0]])).inertia()
+        (1, 1)
+        """
+        return inertia_of(self._matrix, self._factors("N").solve)
+
     # Programs ask isinstance(lu, SuperLU), a class that takes no subclasses.
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -173,3 +227,11 @@ class LU:
 
     def __repr__(self) -> str:
         return f"<residua.linalg.LU: {self._shape[0]} x {self._shape[1]}, {self._dtype}>"
+
+
+def _parity(permutation: np.ndarray) -> int:
+    """The sign of a permutation: -1 for each cycle of even length."""
+    n = len(permutation)
+    graph = sparse.csr_array((np.ones(n), (np.arange(n), permutation)), shape=(n, n))
+    cycles = connected_components(graph, directed=False, return_labels=False)
+    return 1 if (n - cycles) % 2 == 0 else -1

@@ -1,4 +1,4 @@
-"""Matrices and vectors of callers, as the arrays that the compiled half takes. Nothing of the caller's is changed."""
+"""Converts the caller's matrices and vectors to arrays for the compiled half. Nothing of the caller's is changed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ INDICES = (np.dtype(np.int32), np.dtype(np.int64))
 
 
 class Arrays(NamedTuple):
-    """A matrix as ``residua._residua`` takes it: ``first`` are offsets (csr, csc) or rows (coo)."""
+    """A matrix in the form for ``residua._residua``: ``first`` holds offsets (csr, csc) or rows (coo)."""
 
     layout: str
     shape: tuple[int, int]
@@ -47,7 +47,7 @@ def scalar_type(*dtypes: Any) -> np.dtype:
     Raises
     ------
     TypeError
-        For types that cannot be computed with, and for those of more than double precision, which would be rounded.
+        For types that are not numeric, and for those with more than double precision, which would be rounded.
     """
     result = np.result_type(*dtypes)
     if result in TYPES:
@@ -72,7 +72,7 @@ def _flat(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def from_foreign(a: Any) -> Any:
-    """A sparse matrix of CuPy (cupyx), torch or JAX, as one of SciPy on the host; anything else as it is."""
+    """Copies a sparse matrix of CuPy (cupyx), torch or JAX to the host, as SciPy's; returns anything else as it is."""
     if sparse.issparse(a) or isinstance(a, np.ndarray):
         return a
     package = type(a).__module__.partition(".")[0]
@@ -106,7 +106,7 @@ def from_foreign(a: Any) -> Any:
 
 
 def is_matrix(a: Any) -> bool:
-    """Whether ``a`` is a stored matrix, not an operator that is known by its products alone."""
+    """Returns whether ``a`` is a stored matrix, not an operator with products only."""
     if sparse.issparse(a) or isinstance(a, np.ndarray):
         return True
     if hasattr(a, "matvec") or callable(a):
@@ -115,7 +115,7 @@ def is_matrix(a: Any) -> bool:
 
 
 def is_finite(a: Any) -> bool:
-    """Whether a matrix on the host holds neither infinities nor NaN; of one that lies elsewhere nobody looks here."""
+    """Returns whether a matrix on the host is finite; True for one on a GPU, which the solver checks."""
     if is_on_gpu(a):
         return True
     values: Any = getattr(a, "data", None) if sparse.issparse(a) else np.asarray(a)
@@ -125,7 +125,7 @@ def is_finite(a: Any) -> bool:
 
 
 def _blocks(a: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the entries of a matrix of blocks, in the order of its data."""
+    """Rows and columns of the entries of a bsr matrix, in the order of its data."""
     high, wide = a.blocksize
     block_rows = np.repeat(np.arange(len(a.indptr) - 1, dtype=np.int64), np.diff(a.indptr))
     rows = block_rows[:, None, None] * high + np.arange(high)[None, :, None] + np.zeros((1, 1, wide), dtype=np.int64)
@@ -138,7 +138,7 @@ def _blocks(a: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _inside(a: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which entries of the stored diagonals lie inside of the matrix, and their rows and columns."""
+    """The entries of stored diagonals that are inside of the matrix, and their rows and columns."""
     rows, columns = a.shape
     column = np.arange(a.data.shape[1], dtype=np.int64)[None, :]
     row = column - np.asarray(a.offsets, dtype=np.int64)[:, None]
@@ -183,20 +183,20 @@ def arrays_of(a: Any, dtype: Any = None) -> Arrays:
 
 
 def values_of(values: Any, dtype: np.dtype) -> np.ndarray:
-    """New values of a matrix in the order of its data, as the compiled half takes them."""
+    """New values of a matrix in the order of its data, in the form for the compiled half."""
     values = to_numpy(values)
     check_kind(values.dtype, dtype)
     return _flat(values, dtype)
 
 
 def check_kind(given: Any, dtype: np.dtype) -> None:
-    """Refuses values that lose their imaginary part in a type."""
+    """Raises an error if a conversion would drop an imaginary part."""
     if not np.can_cast(given, dtype, "same_kind"):
         raise TypeError(f"values of type {given} for a solver of {dtype}")
 
 
 def vector(what: str, value: Any, dtype: np.dtype, length: int) -> np.ndarray:
-    """A vector of that length, in one piece: ``(n,)``, or ``(n, 1)`` as SciPy's callers write it."""
+    """A contiguous vector of this length, from shape ``(n,)`` or ``(n, 1)``, as SciPy's functions accept it."""
     array = to_numpy(value)
     if array.shape not in ((length,), (length, 1)):
         raise ValueError(f"{what} has shape {array.shape}: ({length},) or ({length}, 1) is needed")

@@ -1,4 +1,4 @@
-"""Operators and preconditioners that are known by their products alone: SciPy's, or functions."""
+"""Operators and preconditioners with products only: SciPy's, or functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from . import _matrix
 
 
 class Operator:
-    """A, as the methods need it: its arrays where it is stored, else its products."""
+    """A as the methods need it: its arrays if it is stored, else its products."""
 
     def __init__(self, a: Any, b: np.ndarray) -> None:
         self.stored = _matrix.is_matrix(a)
@@ -37,7 +37,7 @@ class Operator:
         self.dtype = np.dtype(dtype)
 
     def arguments(self, dtype: np.dtype) -> tuple[Any, ...]:
-        """What ``residua._residua.krylov`` takes."""
+        """The arguments for ``residua._residua.krylov``."""
         if self.matrix is not None:
             return tuple(_matrix.arrays_of(self.matrix, dtype))
         adjoint = None if self.adjoint is None else typed(self.adjoint, dtype)
@@ -49,12 +49,12 @@ class Operator:
 
 
 def typed(function: Callable[..., Any], dtype: np.dtype) -> Callable[..., Any]:
-    """``function`` with a flat array of that type as its result.
+    """Wraps ``function`` such that its result is a flat array of this type.
 
     Raises
     ------
     TypeError
-        Where it gives complex values and real ones are needed, or no numbers.
+        If it returns complex values instead of real ones, or no numbers.
     """
 
     def call(x: np.ndarray) -> np.ndarray:
@@ -67,12 +67,12 @@ def typed(function: Callable[..., Any], dtype: np.dtype) -> Callable[..., Any]:
 
 
 def preconditioner(m: Any, shape: tuple[int, int], dtype: np.dtype) -> Callable[..., Any] | None:
-    """``M`` of SciPy's signatures, a matrix or operator near the inverse of A, or a function, as a function.
+    """SciPy's argument ``M`` (a matrix, operator or function that approximates A^-1) as a function.
 
     Raises
     ------
     ValueError
-        Where it has another shape than A.
+        If it has another shape than A.
     """
     if m is None:
         return None

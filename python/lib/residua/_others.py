@@ -1,7 +1,7 @@
-"""The methods that are SciPy's own, with residua's kinds of input and its preconditioner.
+"""SciPy's own methods, with residua's kinds of input and its preconditioner.
 
-Each converges by the residual b - A x of the x that is handed out: where SciPy's recurrence has drifted away from that,
-it goes on from x.
+Convergence is checked with the residual b - A x of the returned x: if SciPy's recurrence has drifted away from that,
+it is restarted from x.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from ._operator import Operator, typed
 from ._preconditioner import jacobi
 from ._types import PermcSpec
 
-#: Methods of SciPy's that end by the residual of x itself.
+#: SciPy's methods that stop by the residual of x itself, not by an estimate of it.
 CERTIFIED = (_scipy.lgmres, _scipy.gcrotmk)
 
-#: How often a method goes on from an x whose residual is larger than it thought.
+#: How often a method is started again from an x whose residual is larger than the method's estimate.
 REPEATS = 3
 
-#: A residual that is larger than was asked for by this factor is rounding.
+#: A residual that exceeds the one asked for by at most this factor is attributed to rounding.
 ROUNDING = 1 + 1e-3
 
 
 def _system(A: Any, b: Any) -> tuple[Any, np.ndarray, Operator]:
-    """A and b as SciPy's functions take them, and A as residua looks at it."""
+    """A and b in the form for SciPy's functions, and A in the form for residua."""
     array = np.asarray(_matrix.to_numpy(b))
     operator = Operator(A, array)
     if operator.stored:
@@ -40,7 +40,7 @@ def _system(A: Any, b: Any) -> tuple[Any, np.ndarray, Operator]:
 
 
 def _diagonal(operator: Operator, b: np.ndarray) -> Any:
-    """The inverse of A's diagonal as an operator; None where it has none, or where it scales all alike."""
+    """The inverse of A's diagonal as an operator; None if it does not exist or all its entries are equal."""
     matrix = operator.matrix
     if matrix is None or matrix.shape[0] != matrix.shape[1] or b.shape[0] != matrix.shape[0]:
         return None
@@ -66,7 +66,7 @@ def _residual(A: Any, x: np.ndarray, b: np.ndarray) -> float:
 def _certified(
     method: Callable[..., Any], A: Any, b: np.ndarray, x0: Any, rtol: float, atol: float, **settings: Any
 ) -> tuple[np.ndarray, int]:
-    """A method's x, with an ``info`` of 0 only where the residual of x itself is as small as was asked for."""
+    """A method's x, with an ``info`` of 0 only if the residual of x itself meets the tolerance."""
     x, info = method(A, b, x0, rtol=rtol, atol=atol, **settings)
     for _ in range(REPEATS):
         if (
@@ -83,17 +83,17 @@ def solve(
     method: Callable[..., Any], A: Any, b: Any, x0: Any, rtol: float, atol: float, M: Any,
     callback: Callable[..., Any] | None, preconditioners: tuple[str, ...] = ("M",), **settings: Any,
 ) -> tuple[Any, int]:  # fmt: skip
-    """x and ``info`` of a method of SciPy's.
+    """Runs one of SciPy's methods, and returns x and ``info``.
 
-    Without preconditioner and callback A's diagonal is taken; where the method does not converge with it, it starts
-    again without, as SciPy's would. ``preconditioners`` are the names under which the method takes its own.
+    Without preconditioner and callback, A's diagonal is used; if the method does not converge with it, it starts
+    again without, as SciPy's does. ``preconditioners`` are the method's names for its preconditioner arguments.
     """
     matrix, array, operator = _system(A, b)
     x0 = x0 if x0 is None or isinstance(x0, str) else np.asarray(_matrix.to_numpy(x0))
     foreign = tuple(None if m is None else _matrix.from_foreign(m) for m in (M if isinstance(M, tuple) else (M,)))
     given = dict(zip(preconditioners, foreign))
     choices = [given]
-    # SciPy's TFQMR is none the faster for an M: its residuals are the plain ones.
+    # SciPy's TFQMR stops by the residuals of the system without M, so M makes it no faster.
     takes = method is not _scipy.tfqmr
     if takes and callback is None and x0 is None and all(m is None for m in foreign) and not hasattr(A, "psolve"):
         diagonal = _diagonal(operator, array)
@@ -142,7 +142,7 @@ def qmr(
 
 
 def _qmr(A: Any, b: np.ndarray, x0: Any, *, M: Any, **settings: Any) -> tuple[np.ndarray, int]:
-    """QMR with one preconditioner, on the left; SciPy's wants a pair, or neither."""
+    """QMR with one preconditioner, on the left; SciPy's needs two or none."""
     if M is None:
         return _scipy.qmr(A, b, x0, **settings)
     same = _scipy.LinearOperator(M.shape, matvec=lambda r: r, rmatvec=lambda r: r, dtype=M.dtype)
@@ -155,7 +155,7 @@ def tfqmr(
 ) -> tuple[np.ndarray, int]:  # fmt: skip
     """Transpose-free QMR: ``scipy.sparse.linalg.tfqmr``.
 
-    As :func:`residua.linalg.cgs`, but that nothing is preconditioned by itself; ``show`` prints how it converges.
+    As :func:`residua.linalg.cgs`, but without a default preconditioner; ``show`` prints how it converges.
     """
     return solve(_scipy.tfqmr, A, b, x0, rtol, atol, M, callback, maxiter=maxiter, show=show)
 
@@ -167,7 +167,7 @@ def lgmres(
 ) -> tuple[np.ndarray, int]:  # fmt: skip
     """LGMRES: ``scipy.sparse.linalg.lgmres``, preconditioned by A's diagonal where M is None.
 
-    As :func:`residua.linalg.cgs`; the others are SciPy's. With ``outer_v`` nothing is preconditioned by itself.
+    As :func:`residua.linalg.cgs`; the others are SciPy's. With ``outer_v`` there is no default preconditioner.
     """
     settings: dict[str, Any] = {"maxiter": maxiter, "inner_m": inner_m, "outer_k": outer_k}
     settings |= {"outer_v": outer_v, "store_outer_Av": store_outer_Av, "prepend_outer_v": prepend_outer_v}
@@ -184,7 +184,7 @@ def gcrotmk(
 ) -> tuple[np.ndarray, int]:  # fmt: skip
     """GCROT(m, k): ``scipy.sparse.linalg.gcrotmk``, preconditioned by A's diagonal where M is None.
 
-    As :func:`residua.linalg.cgs`; the others are SciPy's. With ``CU`` nothing is preconditioned by itself.
+    As :func:`residua.linalg.cgs`; the others are SciPy's. With ``CU`` there is no default preconditioner.
     """
     settings: dict[str, Any] = {"maxiter": maxiter, "m": m, "k": k, "CU": CU}
     settings |= {"discard_C": discard_C, "truncate": truncate}
@@ -212,7 +212,8 @@ def spilu(
     permc_spec: PermcSpec | None = None, diag_pivot_thresh: float | None = None, relax: int | None = None,
     panel_size: int | None = None, options: dict[str, Any] | None = None,
 ) -> Any:  # fmt: skip
-    """An incomplete LU: ``scipy.sparse.linalg.spilu`` itself, whose thresholds residua's :func:`residua.ilu` has not.
+    """An incomplete LU: ``scipy.sparse.linalg.spilu`` itself, which has thresholds that residua's :func:`residua.ilu`
+    lacks.
 
     Returns
     -------
@@ -230,7 +231,7 @@ def spsolve_triangular(
 ) -> Any:  # fmt: skip
     """Substitution with a triangular A: ``scipy.sparse.linalg.spsolve_triangular`` itself.
 
-    :func:`residua.spsolve` finds out by itself that A is triangular, and looks at its x.
+    :func:`residua.spsolve` detects by itself that A is triangular, and checks its x.
     """
     A = _matrix.from_foreign(A)
     array = b if isinstance(b, np.ndarray) else np.asarray(_matrix.to_numpy(b))

@@ -1,4 +1,4 @@
-"""residua's functions under SciPy's names, for programs that are to stay as they are."""
+"""residua's functions under SciPy's names, for programs that should not be changed."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import scipy.sparse.linalg
 
 from . import linalg
 
-#: What is put in place: all functions of ``residua.linalg``.
+#: The names that are replaced: all functions of ``residua.linalg``.
 NAMES = tuple(name for name in linalg.__all__ if name.islower())
 
-#: SciPy's own modules that define these names: their functions go on calling each other.
+#: SciPy's modules that define these names. They are left unchanged, so that SciPy's functions go on calling each other.
 DEFINING = ("scipy.sparse.linalg._dsolve.linsolve", "scipy.sparse.linalg._isolve.")
 
 
 def _copy(function: types.FunctionType) -> types.FunctionType:
-    """A function with the same body that is another object: whoever holds it has it from here, and not from residua.
+    """A function with the same body that is another object: a module that holds it got it from here, not from residua.
 
-    It is found as SciPy's is, so that other processes unpickle what they know.
+    It is pickled under SciPy's name, so that other processes can unpickle it.
     """
     copy = types.FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
@@ -32,13 +32,13 @@ def _copy(function: types.FunctionType) -> types.FunctionType:
     return copy
 
 
-#: SciPy's functions as they were when residua was loaded, and what comes into their place.
+#: SciPy's functions as they were when residua was loaded, and their replacements.
 ORIGINALS: dict[str, Any] = {name: getattr(scipy.sparse.linalg, name) for name in NAMES}
 OURS: dict[str, Any] = {name: _copy(getattr(linalg, name)) for name in NAMES}
 
 
 def _replace(old: dict[str, Any], new: dict[str, Any], names: Iterable[str]) -> None:
-    """Puts functions in the place of others, in all modules that hold these under whatever name."""
+    """Replaces functions by others in all modules, under any name."""
     changes = {id(old[name]): new[name] for name in names}
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "residua" or name.startswith(DEFINING):
@@ -52,9 +52,9 @@ def _replace(old: dict[str, Any], new: dict[str, Any], names: Iterable[str]) -> 
 
 
 class Patch:
-    """Functions of residua that stand under SciPy's names, until :meth:`undo` or the end of a ``with``."""
+    """Functions of residua under SciPy's names, until :meth:`undo` or the end of a ``with``."""
 
-    #: How many of these that are not undone hold each name.
+    #: The number of active patches that replace each name.
     _held: dict[str, int] = dict.fromkeys(NAMES, 0)
 
     def __init__(self, names: tuple[str, ...]) -> None:
@@ -64,7 +64,7 @@ class Patch:
             self._held[name] += 1
 
     def undo(self) -> None:
-        """Puts SciPy's functions back, in modules too that were loaded since; a second call does nothing."""
+        """Restores SciPy's functions, in modules loaded since then too; a second call does nothing."""
         names, self.names = self.names, ()
         for name in names:
             self._held[name] -= 1
@@ -81,7 +81,7 @@ class Patch:
 
 
 def patch(*names: str) -> Patch:
-    """Puts the functions of ``residua.linalg`` into ``scipy.sparse.linalg``, for programs that stay as they are.
+    """Puts the functions of ``residua.linalg`` into ``scipy.sparse.linalg``, for programs that should not be changed.
 
     All loaded modules that hold one of SciPy's functions by name get residua's in its place, whether they did
     ``from scipy.sparse.linalg import spsolve`` before or do so later, and so do SciPy's own: ``eigsh`` with ``sigma``,
@@ -101,7 +101,7 @@ def patch(*names: str) -> Patch:
     Raises
     ------
     ValueError
-        On a name that ``residua.linalg`` has not.
+        If ``residua.linalg`` has no such name.
 
     Examples
     --------

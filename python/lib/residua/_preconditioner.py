@@ -1,4 +1,4 @@
-"""Preconditioners by themselves, as operators that SciPy's methods take for ``M``."""
+"""Preconditioners as operators for the ``M`` of SciPy's methods."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ def _operator(name: str, A: Any) -> LinearMap:
 def jacobi(A: Any, block: int | str = 1) -> LinearMap:
     """The inverse of A's diagonal, or of its diagonal blocks.
 
-    Of a Hermitian A that is not definite it is that of the diagonal's magnitudes, as ``minres`` needs it.
+    For a Hermitian A that is not definite, the magnitudes of the diagonal are inverted, as ``minres`` needs it.
 
     Parameters
     ----------
     A : sparse or dense matrix, shape (n, n)
-        Any that :class:`Solver` takes.
+        As for :class:`Solver`.
     block : int or "auto"
-        Rows of a block; with "auto" those of consecutive rows with the same columns, as the unknowns of a point have.
+        Rows per block; with "auto", a block has consecutive rows with the same columns, like the unknowns of a point.
 
     Returns
     -------
     scipy.sparse.linalg.LinearOperator, shape (n, n)
-        For the ``M`` of SciPy's and residua's methods, on the CPU. Hermitian positive definite where A is.
+        For the ``M`` of SciPy's and residua's methods, on the CPU. It is Hermitian positive definite if A is.
 
     Raises
     ------
     ValueError
-        On a matrix that is not square, or that has no such preconditioner.
+        If the matrix is not square, or has no such preconditioner.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def ilu(A: Any, fill: int | None = None, digits: int | None = None) -> LinearMap
     ----------
     A : sparse or dense matrix, shape (n, n)
     fill : int, optional
-        Entries of the factors, as a multiple of A's. Where this or ``digits`` is given, small entries of the fill are
+        Entries of the factors, as a multiple of A's. If this or ``digits`` is given, small entries of the fill are
         dropped and rows are matched first (ILUT); M is then not Hermitian.
     digits : int, optional
         Entries below 10^-digits of their row's norm are dropped.

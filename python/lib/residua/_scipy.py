@@ -1,4 +1,4 @@
-"""SciPy's own solvers as they were when residua was loaded: whoever falls back on one takes it from here, so that
+"""SciPy's own solvers as they were when residua was loaded: code that falls back on one takes it from here, so that
 :func:`residua.patch` cannot make it call itself."""
 
 from scipy.sparse.linalg import (

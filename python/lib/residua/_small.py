@@ -1,7 +1,7 @@
-"""Small systems by LAPACK: dense ones below some hundred unknowns, and narrow bands, which it factorises faster than
-any sparse factorisation does.
+"""Small systems: dense ones below some hundred unknowns by LAPACK, and narrow bands by the library's banded LU, which
+needs neither an order nor a structure.
 
-x is handed out only if it is shown to be good; else the caller turns to ``residua._factors``, which finds out why.
+x is returned only if it is shown to be accurate; else the caller uses ``residua._factors``, which finds the reason.
 """
 
 from __future__ import annotations
@@ -11,42 +11,43 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
-from scipy.linalg import blas, lapack
+from scipy.linalg import lapack
 
-#: Matrices of at most so many rows are factorised dense; those of at most ``MIDDLE`` rows if at least one entry in
-#: ``FILLED`` is stored. On two cores SuperLU is slower than LAPACK there: at 64 rows with three entries a row it takes
-#: 44 us and LAPACK 26, at 100 rows that are filled to a tenth 270 and 55. Beyond, LAPACK's threads wait for each other
-#: for a hundred milliseconds where processors are busy.
+from . import _residua
+
+#: Matrices with at most ``SMALL`` rows are factorised as dense ones; those with at most ``MIDDLE`` rows too, if at
+#: least one entry in ``FILLED`` is stored. On two cores SuperLU is slower than LAPACK for these: with 64 rows and three
+#: entries per row it takes 44 us and LAPACK 26, with 100 rows of which a tenth is stored 270 and 55. For larger ones,
+#: LAPACK's threads may wait a hundred milliseconds for each other if processors are busy.
 SMALL, MIDDLE, FILLED = 72, 256, 25
 
-#: Bands of at most so many rows and diagonals. At 400 rows and three diagonals SuperLU takes 155 us, LAPACK 15.
-LONG, WIDE = 4096, 24
+#: Bands of at most so many rows and diagonals; and matrices of so few rows that any of them counts as a band, whose
+#: factors are reached in one call.
+LONG, WIDE, TINY = 4096, 24, 16
 
-#: The backward error of an x that is handed out, and the reciprocal condition number from which on A is regular beyond
-#: doubt. Partial pivoting gives 1e-15 unless factors grow.
+#: Types of values that are taken as they are.
+TYPES = (np.dtype(np.float64), np.dtype(np.complex128))
+
+#: The largest backward error of an x that is returned, and the reciprocal condition number above which A is certainly
+#: regular. Partial pivoting gives 1e-15 unless factors grow.
 BACKWARD, REGULAR = 1e-13, 1e-10
 
-#: The relative residual that will do whatever the condition is: as in ``residua._factors``.
+#: A relative residual up to this is accepted whatever the condition is, as in ``residua._factors``.
 ASKED = 1e-10
 
-#: Norms between these are sums of squares that have neither underflowed nor overflowed.
+#: If a norm that was computed from a sum of squares lies between these, the sum has neither underflowed nor overflowed.
 LEAST, MOST = 1e-140, 1e140
 
 EPS = float(np.finfo(np.float64).eps)
 
-#: ``trans`` of LAPACK by SciPy's names.
+#: LAPACK's argument ``trans`` for each of the letters that SciPy uses.
 TURNED = {"N": 0, "T": 1, "H": 2}
 
-#: LAPACK's routines by type: factorise, solve, condition, and norm and equilibration, or the product. Older SciPys have
-#: no ``gbcon``.
+#: LAPACK's routines by type: to factorise, to solve, and for the condition; then norm and equilibration of a dense
+#: matrix, or the product of a banded one. Older versions of SciPy have no ``gbcon``.
 DENSE: dict[str, list[Any]] = {
     kind: [getattr(lapack, kind + name) for name in ("getrf", "getrs", "gecon", "lange", "geequ")] for kind in "dz"
 }
-BAND: dict[str, list[Any]] = {
-    kind: [getattr(lapack, kind + name, None) for name in ("gbtrf", "gbtrs", "gbcon")] for kind in "dz"
-}
-BAND["d"].append(blas.dgbmv)
-BAND["z"].append(blas.zgbmv)
 
 
 class Small:
@@ -54,11 +55,11 @@ class Small:
 
     __slots__ = ("_norm", "_regular", "_terms", "dtype")
 
-    #: Entries of a row at most.
+    #: The most entries of a row.
     _terms: int
     #: A, dense or sparse.
     matrix: Any
-    #: Whether it is regular beyond doubt; None where that was not looked at yet.
+    #: Whether A is certainly regular; None before that was tested.
     _regular: bool | None
     #: A's Frobenius norm.
     _norm: float
@@ -66,7 +67,7 @@ class Small:
 
     @property
     def is_regular(self) -> bool:
-        """Whether A is regular beyond doubt."""
+        """Returns whether A is certainly regular."""
         if self._regular is None:
             self._regular = self._norm < MOST and self._looks_regular()
         return self._regular
@@ -91,7 +92,7 @@ class Small:
         return x if (residuals <= BACKWARD * (self._norm * _norms(x) + sizes)).all() else None
 
     def solve_once(self, b: np.ndarray) -> np.ndarray | None:
-        """As :meth:`solve` for a vector; a small residual in all rows is enough, and spares the condition number."""
+        """As :meth:`solve` for a vector, without the condition number if the residual is small in all rows."""
         size = math.sqrt(np.vdot(b, b).real)
         if self._regular is False or not (LEAST < size < MOST and self._norm < MOST):
             return None
@@ -102,7 +103,8 @@ class Small:
         return x if self.is_regular and residual <= BACKWARD * scale else None
 
     def _is_small_in_all_rows(self, residual: float, scale: float, size: float) -> bool:
-        """Whether a residual is small beside b, rounding errors of its own included, with rows in any units.
+        """Returns whether a residual is small compared with b in every row, including the residual's own rounding
+        errors.
 
         A row's norm is its largest entry, or the sum of them, up to the root of their number.
         """
@@ -110,14 +112,15 @@ class Small:
         return error * math.sqrt(self._terms) <= ASKED * self._row_ratio() * size
 
     def _candidate(self, b: np.ndarray, trans: str) -> tuple[np.ndarray, Any]:
-        """x, and the norm of its residual; of columns, norms. Rounding adds little to ``BACKWARD``."""
+        """x, and the norm of its residual (for each column). Rounding errors in it are small compared with
+        ``BACKWARD``."""
         turned = TURNED[trans]
         x = self._substitute(b, turned)
         residual = b - self._product(x, turned)
         return x, math.sqrt(np.vdot(residual, residual).real) if b.ndim == 1 else _norms(residual)
 
     def _substitute(self, b: np.ndarray, trans: int) -> np.ndarray:
-        """x by the factors."""
+        """Solves with the factors."""
         raise NotImplementedError
 
     def _product(self, x: np.ndarray, trans: int) -> np.ndarray:
@@ -125,11 +128,11 @@ class Small:
         raise NotImplementedError
 
     def _looks_regular(self) -> bool:
-        """Whether the condition number, or the size of a solution, shows that A is regular."""
+        """Returns whether the condition number, or the size of a solution, shows that A is regular."""
         raise NotImplementedError
 
     def _row_ratio(self) -> float:
-        """The norm of the smallest row beside that of the largest."""
+        """The smallest row norm divided by the largest."""
         raise NotImplementedError
 
 
@@ -145,7 +148,7 @@ class Dense(Small):
         self.dtype, self._terms = self.matrix.dtype, len(self.matrix)
         self._routines = DENSE["d" if kind is np.float64 else "z"]
         self._factors, self._pivots, info = self._routines[0](self.matrix)
-        # An exact zero among the pivots: whether A is singular is for the other module to say.
+        # After a pivot that is exactly zero, ``residua._factors`` decides whether A is singular.
         self._regular = False if info else None
         flat = self.matrix.reshape(-1, order="F")
         self._norm = math.sqrt(np.vdot(flat, flat).real)
@@ -165,92 +168,63 @@ class Dense(Small):
 
 
 class Band(Small):
-    """A matrix of few diagonals, csc or csr, and its banded LU factors.
+    """A matrix of few diagonals and its banded LU factors, of the compiled library."""
 
-    Parameters
-    ----------
-    rows, columns
-        Where its entries are, each once; ``offsets`` are their differences.
-    below, above
-        How many diagonals there are on both sides of the main one.
-    """
+    __slots__ = ("banded",)
 
-    __slots__ = ("_band", "_columns", "_factors", "_magnitudes", "_pivots", "_routines", "_rows", "_widths")
+    def __init__(self, banded: _residua.Banded, dtype: np.dtype[Any]) -> None:
+        self.banded, self.dtype = banded, dtype
 
-    def __init__(
-        self, A: Any, rows: np.ndarray, columns: np.ndarray, offsets: np.ndarray, below: int, above: int
-    ) -> None:
-        self._rows, self._columns, self._widths = rows, columns, (below, above)
-        kind = np.complex128 if A.dtype.kind == "c" else np.float64
-        self.dtype = np.dtype(kind)
-        self._terms = below + above + 1
-        self._routines = BAND["d" if kind is np.float64 else "z"]
-        # LAPACK's layout: columns of diagonals, with room above for what pivoting brings.
-        height = 2 * below + above + 1
-        self._band = np.zeros((A.shape[0], height), kind)
-        self._band.reshape(-1)[columns * height + (offsets + (below + above))] = A.data
-        self._factors, self._pivots, info = self._routines[0](self._band.T, below, above)
-        self._regular = False if info else None
-        self._magnitudes = np.abs(A.data).astype(np.float64, copy=False)
-        self._norm = math.sqrt(np.vdot(self._magnitudes, self._magnitudes))
+    @property
+    def is_regular(self) -> bool:
+        return self.banded.is_regular
 
     @property
     def matrix(self) -> Any:
-        """A, as a sparse matrix of its diagonals."""
-        below, above = self._widths
-        n = len(self._band)
-        return sparse.dia_array((self._band.T, np.arange(below + above, -below - 1, -1)), shape=(n, n)).tocsc()
+        """A, as a sparse matrix."""
+        (below, above), values = self.banded.diagonals()
+        values = values.reshape(-1, below + above + 1)
+        return sparse.dia_array((values.T, np.arange(above, -below - 1, -1)), shape=(len(values),) * 2).tocsc()
 
-    def _substitute(self, b: np.ndarray, trans: int) -> np.ndarray:
-        return self._routines[1](self._factors, *self._widths, b, self._pivots, trans=trans)[0]
+    def solve(self, b: np.ndarray, trans: str = "N") -> np.ndarray | None:
+        if b.ndim == 1:
+            return self.banded.solve(np.ascontiguousarray(b), trans)
+        x = np.empty(b.shape, b.dtype, "F")
+        for k, column in enumerate(np.asfortranarray(b).T):
+            found = self.banded.solve(column, trans)
+            if found is None:
+                return None
+            x[:, k] = found
+        return x
 
-    def _product(self, x: np.ndarray, trans: int) -> np.ndarray:
-        if x.ndim == 2:
-            return np.stack([self._product(column, trans) for column in x.T], axis=1)
-        below, above = self._widths
-        n = len(self._band)
-        return self._routines[3](n, n, below, below + above, 1.0, self._band.T, x, trans=trans)
-
-    def _looks_regular(self) -> bool:
-        # Estimating the condition takes ten solves. One with a vector that has a part in every direction does, where
-        # its solution is so small that the residual's rounding errors are below what is asked for.
-        b = np.cos(np.arange(1.0, len(self._band) + 1)).astype(self.dtype)
-        size = math.sqrt(np.vdot(b, b).real)
-        x, residual = self._candidate(b, "N")
-        if self._is_small_in_all_rows(residual, self._norm * math.sqrt(np.vdot(x, x).real) + size, size):
-            return True
-        if self._routines[2] is None:
-            return False
-        one_norm = np.bincount(self._columns, self._magnitudes).max()
-        return bool(self._routines[2](*self._widths, self._factors, self._pivots, one_norm)[0] > REGULAR)
-
-    def _row_ratio(self) -> float:
-        sums = np.bincount(self._rows, self._magnitudes, len(self._pivots))
-        return float(sums.min() / sums.max()) if sums.max() > 0 else 0.0
+    def solve_once(self, b: np.ndarray) -> np.ndarray | None:
+        return self.banded.solve_once(np.ascontiguousarray(b))
 
 
 def factorised(A: Any) -> Small | None:
-    """Factors of a square matrix of SciPy or NumPy, which may change afterwards; None where it is none of these."""
+    """Factors of a small square matrix of SciPy or NumPy, which may change afterwards; None for any other matrix."""
     n = A.shape[0]
     if not 0 < n <= LONG:
         return None
-    entries = n * n if isinstance(A, np.ndarray) else A.nnz
-    if n <= SMALL or (n <= MIDDLE and FILLED * entries >= n * n):
-        return Dense(A)
-    if not n <= entries <= WIDE * n or isinstance(A, np.ndarray):
-        return None
-    if A.format not in ("csc", "csr"):
-        A = A.tocsc()
-    if not A.has_canonical_format:
-        return None
-    starts, inner = A.indptr, A.indices
-    outer = np.repeat(np.arange(n, dtype=inner.dtype), starts[1:] - starts[:-1])
-    if not len(outer) == len(inner) == len(A.data):
-        return None
-    rows, columns = (inner, outer) if A.format == "csc" else (outer, inner)
-    offsets = rows - columns
-    below, above = max(int(offsets.max()), 0), max(-int(offsets.min()), 0)
-    return Band(A, rows, columns, offsets, below, above) if below + above < WIDE else None
+    if isinstance(A, np.ndarray):
+        return Dense(A) if n <= MIDDLE else None
+    entries = A.nnz
+    if n <= entries <= WIDE * n or n <= TINY:
+        compressed = A if A.format in ("csc", "csr") else A.tocsc()
+        values = compressed.data
+        if values.dtype not in TYPES:
+            values = values.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
+        widest = 2 * n if n <= TINY else WIDE
+        try:
+            banded = _residua.Banded.factorised(
+                compressed.format, n, compressed.indptr, compressed.indices, values, widest
+            )  # fmt: skip
+        except ValueError:
+            # What is wrong with it is told by the other module.
+            return None
+        if banded is not None:
+            return Band(banded, values.dtype)
+    return Dense(A) if n <= SMALL or (n <= MIDDLE and FILLED * entries >= n * n) else None
 
 
 def _norms(columns: np.ndarray) -> np.ndarray:

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from . import _device, _matrix, _residua, _vectors
 from ._errors import NotConverged, PrecisionWarning
 from ._log import log
-from ._types import LinearMap, Method, MethodSettings, Precision, Reorder, Symmetry, Vectors
+from ._types import LinearMap, Method, MethodSettings, Precision, Reorder, Symmetry, Trans, Vectors
 
-#: Right-hand sides of other packages, whose kind x has.
+#: The type of a right-hand side that is an array of another package. x has the same type.
 Kind = TypeVar("Kind")
 
 
 def _rows(what: str, given: Any) -> Any:
-    """Numbers in a row of an array, and all of them row by row; words and None as they are."""
+    """The length of an array's rows, and its numbers row by row; words and None are returned as they are."""
     if given is None or isinstance(given, str):
         return given
     array = _matrix.to_numpy(given)
@@ -34,63 +34,75 @@ def _rows(what: str, given: Any) -> Any:
     return array.shape[1], np.ascontiguousarray(array, dtype=np.float64).reshape(-1)
 
 
+def _conjugate(given: Any) -> Any:
+    """The conjugate, of the same kind."""
+    if not hasattr(given, "conj"):
+        return np.conj(np.asarray(given))
+    turned = given.conj()
+    return turned.resolve_conj() if hasattr(turned, "resolve_conj") else turned
+
+
 class Solver:
     """Solves A x = b for one matrix and many right-hand sides.
 
-    It owns a copy of the matrix in the format that suits it, its preconditioner and the memory of its methods, on the
-    CPU or on a GPU. Several threads may use one solver: they take turns. Solvers of their own run side by side.
+    It owns a copy of the matrix in a suitable format, its preconditioner and the memory of its methods, on the
+    CPU or on a GPU. Several threads may use one solver: they take turns. Different solvers run in parallel.
 
     Parameters
     ----------
     A : sparse or dense matrix, shape (m, n)
         SciPy's sparse matrices and arrays in any format, with int32 or int64 indices; two-dimensional arrays; sparse
-        matrices of CuPy, torch and JAX, which on a GPU are taken where they lie. float32, float64, complex64 or
+        matrices of CuPy, torch and JAX, which stay on their GPU. float32, float64, complex64 or
         complex128; integers and booleans become float64. With m != n, "auto" and "lsmr" find least-squares solutions,
         whose report is ``solved``, not ``converged``. A is read and never changed.
     method : str
         "auto", "cg", "minres", "gmres", "bicgstab", "lsmr" or "direct".
     device : str
-        "auto" (the GPU on which a sparse A lies, else the first one where there is one and the system is worth
+        "auto" (the GPU with the memory of a sparse A, else the first GPU if there is one and the system is worth
         starting it), "cpu", "cuda" or "cuda:N".
     rtol, atol : float, optional
-        Converged where ||b - A x|| <= max(rtol ||b||, atol). Default 1e-8, in single precision 1e-5; and 0.
+        Converged if ||b - A x|| <= max(rtol ||b||, atol). Defaults: rtol 1e-8, in single precision 1e-5; atol 0.
     maxiter : int, optional
-        Most iterations of a solve, of all methods that it tries. Default 10 n, at least 1000, at most 100 000.
+        Maximum number of iterations of a solve, over all methods that it tries. Default 10 n, at least 1000, at most
+        100 000.
     preconditioner : str
         "auto", "none", "jacobi", "block-jacobi[:ROWS]", "fsai", "chebyshev[:STEPS]", "chebyshev-single[:STEPS]", "ilu",
         "ilut[:fill=N,digits=N]" or "amg[:OPTION=VALUE,...]" (multigrid).
     precision : str
-        "double" (that of A), "mixed" (half of it inside, refined) or "auto".
+        "double" (that of A), "mixed" (iterate in half of it and refine) or "auto".
     format, reorder : str
         Storage format ("auto", "csr", "sell", ...) and order of the unknowns ("auto", "none", "rcm").
     time_limit : float, optional
-        Longest time of a solve in seconds; setups and factorisations look at the clock too.
+        Maximum time of a solve in seconds, with setups and factorisations.
     memory_limit : int, optional
-        Most bytes of a factorisation; by default seven eighths of what is free.
+        Maximum bytes of a factorisation; by default seven eighths of the free memory.
     stagnation_window : int, optional
         Iterations without a new smallest residual after which a method counts as stagnated.
     right_hand_sides : int
-        How many are expected: what many solves pay for, may not pay for one.
+        How many are expected: a setup that pays for many solves may not pay for one.
     updates : bool
-        Whether :meth:`update` will be called: values then lie so that they can be replaced from the start.
+        Whether :meth:`update` will be called: the matrix is then stored such that its values can be replaced.
     symmetry : str, optional
-        "symmetric" or "hermitian" where that is known, so that nobody looks.
+        "symmetric" or "hermitian" if that is known, which saves the check.
     coordinates : array, shape (points, dimensions), optional
-        The points of the mesh that the unknowns belong to, for multigrid; with as many unknowns a point as dimensions,
-        coarse levels represent the rigid body modes exactly.
+        The points of the mesh that the unknowns belong to, for multigrid; if each point has as many unknowns as
+        dimensions, coarse levels represent the rigid body modes exactly.
     near_null_space : array, shape (n, k), optional
-        Vectors that A takes near to zero where no boundary is near, for multigrid.
+        Vectors v with A v near zero away from boundaries, for multigrid.
     null_space : "constants" or array, shape (n, k), optional
-        Vectors that A takes to zero, or "constants" for those on each component of A's graph. b is made consistent (the
-        report's ``outside_range`` tells by how much), and x is the shortest solution.
+        Vectors v with A v = 0, or "constants" for those on each component of A's graph. b is made consistent (the
+        report's ``outside_range`` says by how much), and x is the solution of least norm.
     row_wise : bool
         Whether a solve has converged only where the same tolerance holds with each row in units of its own norm, so
         that fields in other units and penalties do not hide what is left. False asks for the norm of b - A x alone.
+    condition : bool
+        Whether the report of a factorisation has the condition number and the digits of x that can be trusted, for
+        some ten more solves with the factors.
     dtype : dtype, optional
-        The type in which it computes; A's by default.
+        The type of all computations; A's by default.
     comm : mpi4py.MPI.Comm, optional
         The processes of this communicator solve one square system together, on the CPU. Each gives rows of A that
-        follow those of the process before it, shape (own rows, n), with columns numbered as in the whole; ``b`` and
+        follow those of the process before it, shape (own rows, n), with global column numbers; ``b`` and
         ``x`` are the entries of these rows. All processes make the solver, with the same settings, and all call
         :meth:`solve`. Rows stay on their process unless the unknowns are renumbered, or ``method="direct"`` is named.
 
@@ -99,11 +111,11 @@ class Solver:
     ValueError
         On a matrix that is inconsistent, or a setting out of its domain.
     Unsupported
-        A ValueError: on a matrix that the method or the preconditioner that was named does not take.
+        A ValueError: if the requested method or preconditioner does not apply to the matrix.
     TypeError
-        On values that are no numbers, or of more than double precision.
+        If values are not numbers, or have more than double precision.
     RuntimeError
-        Where a GPU is named and not to be had.
+        If the requested GPU is not available.
 
     Examples
     --------
@@ -138,6 +150,7 @@ class Solver:
         near_null_space: Any = None,
         null_space: Any = None,
         row_wise: bool = True,
+        condition: bool = False,
         dtype: Any = None,
         comm: Any = None,
         _keep: bool = True,
@@ -155,7 +168,7 @@ class Solver:
             stagnation_window=stagnation_window, right_hand_sides=right_hand_sides, updates=updates, symmetry=symmetry,
             coordinates=_rows("coordinates", coordinates),
             near_null_space=_rows("near_null_space", near_null_space), null_space=_rows("null_space", null_space),
-            row_wise=row_wise,
+            row_wise=row_wise, condition=condition,
         )  # fmt: skip
         self._engine: Any
         self._device = device
@@ -171,7 +184,7 @@ class Solver:
         self._shape = arrays.shape
         if comm is not None:
             self._engine = _residua.Spread(comm.py2f(), *arrays, settings)
-            # b and x both have the entries of this process's rows.
+            # b and x have as many entries as this process has rows, so the shape is square here.
             self._shape = (arrays.shape[0], arrays.shape[0])
         else:
             self._engine = _residua.Engine(*arrays, _keep, settings)
@@ -179,7 +192,7 @@ class Solver:
 
     @functools.cached_property
     def _ordinal(self) -> int | None:
-        """The number of the GPU that it computes on; None on the CPU."""
+        """The number of the solver's GPU; None on the CPU."""
         if self._engine.device.startswith("cpu"):
             return None
         return int(self._device.partition(":")[2] or 0)
@@ -191,17 +204,17 @@ class Solver:
 
     @property
     def dtype(self) -> np.dtype:
-        """The type in which it computes."""
+        """The type of all computations."""
         return self._dtype
 
     @property
     def nnz(self) -> int:
-        """Stored entries of the matrix that it solves with."""
+        """Number of stored entries of the matrix."""
         return self._engine.nnz
 
     @property
     def device(self) -> str:
-        """What it computes on, in words."""
+        """The device, in words."""
         return self._engine.device
 
     @property
@@ -221,49 +234,54 @@ class Solver:
         x0: Any = None,
         out: NDArray[Any] | None = None,
         *,
+        trans: Trans = "N",
         callback: Callable[[int, int, float], Any] | None = None,
     ) -> tuple[NDArray[Any], Any]: ...
     @overload
-    def solve(self, b: Kind, x0: Any = None) -> tuple[Kind, Any]: ...
+    def solve(self, b: Kind, x0: Any = None, *, trans: Trans = "N") -> tuple[Kind, Any]: ...
     def solve(
         self,
         b: Any,
         x0: Any = None,
         out: NDArray[Any] | None = None,
         *,
+        trans: Trans = "N",
         callback: Callable[[int, int, float], Any] | None = None,
     ) -> tuple[Any, Any]:
-        """Solves A x = b.
+        """Solves A x = b, or the transposed system.
 
         Parameters
         ----------
         b : array, shape (m,), (m, 1) or (m, k)
-            One right-hand side or several, one a column. An array on the solver's GPU (of CuPy, torch or JAX) is
-            read where it lies. Values are cast to the solver's type; complex ones for a solver of real type are
+            One right-hand side, or one per column. An array on the solver's GPU (of CuPy, torch or JAX) is
+            read there. Values are cast to the solver's type; complex ones for a solver of real type are
             solved as two right-hand sides.
         x0 : array, shape like x, optional
-            Where the iteration starts; zero by default.
+            The start of the iteration; zero by default.
         out : numpy.ndarray, shape and type of x, optional
             Takes the solution. It may be x0.
+        trans : "N", "T" or "H"
+            Solves A x = b, A^T x = b or A^H x = b. Unless A is symmetric or Hermitian, the first such solve sets up a
+            second solver, of A^T, which is kept until :meth:`update`.
         callback : callable, optional
             ``callback(right_hand_side, iteration, residual_norm)`` after each iteration; True ends the solve.
 
         Returns
         -------
         x : array, shape (n,), (n, 1) or (n, k)
-            The solution, on the GPU and of b's kind where b was.
-        report : Report, or list of Report where b has shape (m, k) with k other than 1
+            The solution; if b is on the GPU, an array of the same kind there.
+        report : Report, or list of Report if b has shape (m, k) with k other than 1
             How it ended. Not converging raises nothing here: look at ``report.converged``.
 
         Raises
         ------
         ValueError
-            Where a shape does not fit.
+            If a shape does not fit.
         TypeError
-            Where a type does not fit.
+            If a type does not fit.
         KeyboardInterrupt
-            On Ctrl-C, at most 50 ms later where it iterates, at most a third of a second later where it sets up or
-            factorises.
+            On Ctrl-C, at most 50 ms later during iterations, at most a third of a second later during a setup or
+            a factorisation.
 
         Examples
         --------
@@ -273,6 +291,8 @@ class Solver:
         >>> np.round(x, 4)
         array([0.0909, 0.6364])
         """
+        if trans != "N":
+            return self._solve_transposed(b, x0, out, trans, callback)
         if _matrix.is_on_gpu(b):
             if callback is not None or out is not None:
                 raise TypeError("out and callback are for vectors on the host")
@@ -308,7 +328,7 @@ class Solver:
             if not out.flags.writeable:
                 raise ValueError("out is read-only")
         several = b.ndim == 2 and b.shape[1] != 1
-        # Columns one behind the other, in memory of their own: the caller's x0 is not where the solve writes.
+        # The columns are stored one after another in a new array, because a solve must not write to the caller's x0.
         x = np.zeros(shape, self._dtype, order="F")
         if x0 is not None:
             x[...] = x0
@@ -323,8 +343,46 @@ class Solver:
             x = out
         return x, reports if several else reports[0]
 
+    def _solve_quickly(self, b: np.ndarray, transposed: bool) -> np.ndarray | None:
+        """x by factors that an earlier solve has left, with no report; None where that does not do. b has A's type."""
+        if b.ndim == 1:
+            x = np.empty(b.shape, self._dtype)
+            return x if self._engine.solve_quickly(np.ascontiguousarray(b), x, transposed) else None
+        x = np.empty(b.shape, self._dtype, "F")
+        flat_b, flat_x = np.asfortranarray(b).reshape(-1, order="F"), x.reshape(-1, order="F")
+        return x if self._engine.solve_quickly(flat_b, flat_x, transposed) else None
+
+    @functools.cached_property
+    def _turned(self) -> Solver:
+        """The solver of the transposed matrix, until values change."""
+        if not hasattr(self._engine, "transposed"):
+            raise NotImplementedError("with comm a solver has no transposed one")
+        turned = object.__new__(Solver)
+        turned._engine = self._engine.transposed()
+        turned._device, turned._report, turned._dtype = self._device, None, self._dtype
+        turned._shape = (self._shape[1], self._shape[0])
+        return turned
+
+    def _solve_transposed(self, b: Any, x0: Any, out: Any, trans: str, callback: Any) -> tuple[Any, Any]:
+        """A^T x = b ("T") or A^H x = b ("H"): by this solver where A, or its conjugate, is that matrix."""
+        if trans not in ("T", "H"):
+            raise ValueError(f"trans must be N, T, or H: {trans!r} was given")
+        is_real = self._dtype.kind == "f"
+        symmetry = self.symmetry if hasattr(self._engine, "symmetry") else "general"
+        same = {"symmetric": "T", "hermitian": "H"}.get(symmetry)
+        solver = self if same is not None else self._turned
+        if is_real or same == trans or (same is None and trans == "T"):
+            x, report = solver.solve(b, x0, out, callback=callback)
+        else:
+            # conj(A) x = b where A conj(x) = conj(b).
+            b, x0 = _conjugate(b), None if x0 is None else _conjugate(x0)
+            x, report = solver.solve(b, x0, out, callback=callback)
+            x = _conjugate(x) if out is None else np.conjugate(out, out=out)
+        self._report = report
+        return x, report
+
     def _solve_parts(self, b: Any, x0: Any, out: Any, callback: Any) -> tuple[Any, Any]:
-        """Complex right-hand sides of a real matrix: real and imaginary parts, each a right-hand side."""
+        """Solves for the real and imaginary parts of complex right-hand sides of a real matrix."""
         rows, columns = self._shape
         count = b.shape[1] if b.ndim == 2 else 1
         flat = b.reshape(rows, count)
@@ -343,22 +401,22 @@ class Solver:
         return result, reports
 
     def update(self, values: Any) -> None:
-        """Takes new values of the matrix over; the pattern stays.
+        """Replaces the values of the matrix; the pattern stays.
 
         Parameters
         ----------
         values : sparse or dense matrix, or array
-            A matrix with its entries where A has them, in any format and order (duplicates add up), or the ``data`` of
-            A alone with other values, in A's order of entries (with duplicates as A had them). Of diagonals (dia): a
-            matrix. On the solver's GPU it is read where it lies.
+            A matrix with A's pattern, in any format and order (duplicates add up), or the ``data`` of
+            A alone with other values, in A's order of entries (with duplicates as A had them). For the dia format: a
+            matrix. An array on the solver's GPU is read there.
 
         Raises
         ------
         ValueError
-            On a matrix of another pattern, in the name of the first place that only one of both has, and on another
-            number of values; the solver is as it was then.
+            If the pattern differs (the message names the first entry that only one of both has), or the
+            number of values; the solver is then unchanged.
         NotImplementedError
-            On a solver that was made with ``comm``.
+            If the solver was made with ``comm``.
 
         Examples
         --------
@@ -371,6 +429,7 @@ class Solver:
         """
         if not hasattr(self._engine, "update"):
             raise NotImplementedError("with comm a solver takes no new values: make a new one")
+        self.__dict__.pop("_turned", None)
         if _device.update(self, self._ordinal, values):
             return
         values = _matrix.from_foreign(values)
@@ -408,10 +467,15 @@ class Solver:
         def apply(r: np.ndarray) -> np.ndarray:
             return self._solve_host(r, None, None, None)[0]
 
-        return LinearOperator(self._shape, matvec=apply, matmat=apply, dtype=self._dtype)
+        def apply_adjoint(r: np.ndarray) -> np.ndarray:
+            return self.solve(r, trans="H")[0]
+
+        return LinearOperator(
+            self._shape, matvec=apply, matmat=apply, rmatvec=apply_adjoint, rmatmat=apply_adjoint, dtype=self._dtype
+        )
 
     def _repr_html_(self) -> str:
-        """The solver for a notebook: what it solves, and how its last solve ended."""
+        """A description for notebooks: the matrix, and the outcome of the last solve."""
         rows, columns = self._shape
         table = {
             "matrix": f"{rows} x {columns}, {self.nnz} entries, {self.symmetry}",
@@ -420,7 +484,7 @@ class Solver:
         }
         lines = [f"<tr><th>{name}</th><td>{html.escape(value)}</td></tr>" for name, value in table.items()]
         last = self._report if isinstance(self._report, list) else [self._report]
-        # Of many right-hand sides one is shown: the first that has not converged, if there is one.
+        # For several right-hand sides, the report of the first that has not converged is shown, if there is one.
         shown = next((each for each in last if each and not each.converged), last[0] if last else None)
         page = "" if shown is None else shown._repr_html_()
         return f"<div><table>{''.join(lines)}</table>{page}</div>"
@@ -444,15 +508,15 @@ def solve(A: Any, b: Any, rtol: float | None = None, *, x0: Any = None, **settin
     Parameters
     ----------
     A : sparse or dense matrix, shape (n, n)
-        As of :class:`Solver`.
+        As for :class:`Solver`.
     b : array, shape (n,), (n, 1) or (n, k)
-        One right-hand side or several, one a column. The type of x is NumPy's result type of A and b. An array on a
-        GPU is solved for there, in A's type, unless ``device`` says otherwise.
+        One right-hand side, or one per column. The type of x is NumPy's result type of A and b. An array on a
+        GPU stays there, and the solve uses A's type, unless ``device`` says otherwise.
     rtol : float, optional
-        ||b - A x|| <= rtol ||b||, computed anew from x, for each right-hand side, and the same with rows in units of
+        ||b - A x|| <= rtol ||b||, computed anew from x, for each right-hand side, and the same with rows divided by
         their own norms. Default 1e-8, in single precision 1e-5.
     x0 : array, shape like x, optional
-        Where the iteration starts.
+        The start of the iteration.
     **settings
         Those of :class:`Solver`: ``method``, ``device``, ``atol``, ``maxiter``, ``preconditioner``, ...
 
@@ -463,14 +527,14 @@ def solve(A: Any, b: Any, rtol: float | None = None, *, x0: Any = None, **settin
     Raises
     ------
     NotConverged
-        Where the tolerance is not met; its ``x`` and ``report`` tell how far it came.
+        If the tolerance is not met; ``x`` and ``report`` of the exception hold the best result.
     ValueError, TypeError
-        On input that does not fit, and on infinities and NaN.
+        If the input does not fit, or has infinities or NaN.
 
     Warns
     -----
     PrecisionWarning
-        Where A is so ill-conditioned that no x in this precision meets the tolerance: x is the nearest, with at least
+        If A is so ill-conditioned that no x in this precision meets the tolerance; x is the best one, with at least
         one correct digit.
 
     Examples
@@ -500,7 +564,7 @@ def solve(A: Any, b: Any, rtol: float | None = None, *, x0: Any = None, **settin
 
 
 def certified(x: Any, report: Any) -> Any:
-    """x, where it is what was asked for or as near to it as the precision allows; for functions that hand it on."""
+    """x if it meets the tolerance, or is as accurate as the precision allows; otherwise raises NotConverged."""
     reports = report if isinstance(report, list) else [report]
     if not all(each.converged or (each.solved and each.outcome == "precision_limit") for each in reports):
         raise NotConverged(x, report)

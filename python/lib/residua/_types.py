@@ -1,4 +1,4 @@
-"""Types of what callers give: names of options, and settings as a dictionary that a type checker looks into."""
+"""Types for callers: names of options, and settings as a dictionary that a type checker understands."""
 
 from __future__ import annotations
 
@@ -37,17 +37,18 @@ class MethodSettings(TypedDict, total=False):
     near_null_space: Any
     null_space: Any
     row_wise: bool
+    condition: bool
     comm: Any
 
 
 class Settings(MethodSettings, total=False):
-    """The settings of :class:`residua.Solver`, to be kept and given with ``**``."""
+    """The settings of :class:`residua.Solver`, for use with ``**``."""
 
     rtol: float | None
 
 
 class LinearMap(Protocol):
-    """What preconditioners are: SciPy's ``LinearOperator``."""
+    """The type of preconditioners: SciPy's ``LinearOperator``."""
 
     shape: tuple[int, int]
     dtype: Any

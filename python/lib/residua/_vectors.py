@@ -1,8 +1,8 @@
-"""Solves with right-hand sides that lie on a GPU, of CuPy, torch or JAX. Nothing goes through the host where they are
-on the solver's GPU and of its type.
+"""Solves with right-hand sides of CuPy, torch or JAX on a GPU. If they are on the solver's GPU and have its type,
+nothing is copied through the host.
 
-Of arrays of CuPy and torch, addresses and streams are asked for by name: describing two arrays by DLPack takes longer
-than a small solve.
+For CuPy and torch, addresses and streams are read from the arrays' own attributes: describing two arrays by DLPack
+takes longer than a small solve.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from . import _device, _residua
 def solve(solver: Any, ordinal: int | None, b: Any, x0: Any) -> tuple[Any, Any]:
     """Solves with a right-hand side on a GPU; x is an array of the same kind there.
 
-    ``ordinal`` is the GPU of the solver, None for the CPU. Where b cannot be taken where it lies, it goes to the host
-    and x comes back.
+    ``ordinal`` is the GPU of the solver, None for the CPU. If b cannot be used in place, it is copied to the host
+    and x is copied back.
     """
     rows, columns = solver.shape
     shape = tuple(b.shape)
@@ -47,7 +47,7 @@ def _of_cupy(solver: Any, ordinal: int, b: Any, x0: Any, target: tuple[Any, ...]
     if cupy.cuda.runtime.getDevice() != ordinal:
         with cupy.cuda.Device(ordinal):
             return _of_cupy(solver, ordinal, b, x0, target, several)
-    # Columns lie one behind the other.
+    # The solver needs the columns stored one after another.
     given = b if b.flags.f_contiguous else cupy.asfortranarray(b)
     x = cupy.zeros(target, solver.dtype, "F")
     if x0 is not None:
@@ -76,7 +76,7 @@ def _of_torch(solver: Any, ordinal: int, b: Any, x0: Any, target: tuple[Any, ...
 
 
 def _of_jax(solver: Any, ordinal: int, b: Any, x0: Any, target: tuple[Any, ...], several: bool) -> Any:
-    """JAX's arrays cannot be written to: x is made here and handed over by DLPack."""
+    """Solves for a JAX array. These cannot be written to, so x is made here and exported by DLPack."""
     if b.dtype != solver.dtype or x0 is not None:
         return None
     right = _device.place(b if b.ndim == 1 else b.T.copy())
@@ -89,11 +89,12 @@ def _of_jax(solver: Any, ordinal: int, b: Any, x0: Any, target: tuple[Any, ...],
     reports = solver._engine.solve_device(
         ordinal, (right.address, math.prod(right.shape)), (x.address, math.prod(target)), several
     )  # fmt: skip
-    # JAX may use b's memory for something else once it is let go.
+    # JAX may reuse b's memory once b is released, so the device's work on it must be done by then.
     _residua.wait(ordinal)
     x = sys.modules["jax"].dlpack.from_dlpack(x)
     return x if len(target) == 1 else x.reshape(target[::-1]).T, reports
 
 
-#: By package: x and reports, or None where the arrays are of another type than the solver or on another GPU.
+#: For each package the function that solves. It returns x and reports, or None if the arrays have another type than the
+#: solver or are on another GPU.
 WAYS = {"cupy": _of_cupy, "torch": _of_torch, "jax": _of_jax, "jaxlib": _of_jax}

@@ -14,7 +14,7 @@ from ._solver import solve as _solve_on_host
 
 
 class _System:
-    """What JAX does not trace: the shape of A, and the settings. Two of them are the same only where they are one."""
+    """The parts that JAX does not trace: the shape of A, and the settings. Two of them are equal only if identical."""
 
     def __init__(self, shape: tuple[int, int], dense: bool, settings: dict[str, Any]) -> None:
         self.shape, self.dense, self.settings = shape, dense, settings
@@ -37,13 +37,13 @@ class _System:
 def solve(A: Any, b: Any, **settings: Any) -> jax.Array:
     """The solution of A x = b, certified, with gradients for b and for the values of A.
 
-    It may stand within ``jit``, ``grad`` and ``vmap``: the solve itself is a call of the host. The backward pass solves
-    one system with A^T, to the same tolerance. Second derivatives are refused.
+    It works within ``jit``, ``grad`` and ``vmap``: the solve itself runs as a callback on the host. The backward pass
+    solves one system with A^T, to the same tolerance. Second derivatives raise an error.
 
     Parameters
     ----------
     A : BCOO, BCSR or dense array, shape (n, n)
-        Real or complex; a gradient for its values has their pattern.
+        Real or complex; the gradient has the pattern of A.
     b : array, shape (n,) or (n, k)
     **settings
         Those of :class:`residua.Solver`: ``rtol``, ``method``, ``preconditioner``, ...
@@ -55,10 +55,10 @@ def solve(A: Any, b: Any, **settings: Any) -> jax.Array:
     Raises
     ------
     ValueError, TypeError
-        On input that does not fit.
+        If the input does not fit.
     jax.errors.JaxRuntimeError
-        Within ``jit``, with the words of NotConverged where the tolerance is not met; without it NotConverged itself,
-        or that.
+        If the tolerance is not met, within ``jit``, with the message of NotConverged; outside of ``jit`` either this or
+        NotConverged itself.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def solve(A: Any, b: Any, **settings: Any) -> jax.Array:
     b = jnp.asarray(b)
     if b.ndim not in (1, 2) or b.shape[0] != shape[0] or shape[0] != shape[1]:
         raise ValueError(f"A of shape {shape} and b of shape {b.shape}: (n, n), and (n,) or (n, k) are needed")
-    # The wider of both, and each complex only where it is already.
+    # Both get the wider of the two precisions, and each stays real or complex.
     real = jnp.zeros((), jnp.result_type(values, b, jnp.float32)).real.dtype
     values, b = values.astype(jnp.result_type(values, real)), b.astype(jnp.result_type(b, real))
     return _solve(_System(shape, dense, settings), values, rows, columns, b)
@@ -121,7 +121,7 @@ def _backward(system: _System, kept: Any, gradient: Any) -> tuple[Any, ...]:
 
 
 def _like(given: Any, gradient: Any) -> Any:
-    """A gradient of the type of what it is for."""
+    """A gradient with the type of its variable."""
     return (gradient if jnp.iscomplexobj(given) else gradient.real).astype(given.dtype)
 
 
@@ -134,7 +134,7 @@ def _adjoint(system: _System, values: Any, rows: Any, columns: Any, b: Any) -> A
 
 
 def _refuse(*_: Any) -> Any:
-    raise TypeError("residua.jax.solve has first derivatives alone: a second one was asked for")
+    raise TypeError("residua.jax.solve has first derivatives only")
 
 
 _adjoint.defvjp(_refuse, _refuse)

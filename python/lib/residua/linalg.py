@@ -1,4 +1,4 @@
-"""What solves and factorises, under the names and with the signatures of ``scipy.sparse.linalg``.
+"""Solvers and factorisations with the names and signatures of ``scipy.sparse.linalg``.
 
 >>> import numpy as np, residua
 >>> from residua.linalg import splu
@@ -11,12 +11,12 @@ True
 spsolve, factorized, splu                   residua's factorisations
 cg, minres, gmres, bicgstab, lsmr           residua's iterations
 cgs, bicg, qmr, tfqmr, lgmres, gcrotmk      SciPy's iterations; M is A's diagonal if none is given, and "converged"
-                                            is computed from the x that is handed out
+                                            is computed from the returned x
 lsqr, spilu, spsolve_triangular             SciPy's own, with residua's kinds of matrices and vectors
 =========================================== =====================================================================
 
-All take matrices and vectors of NumPy, SciPy, CuPy, torch and JAX; x is of b's kind. What a function has beyond SciPy's
-is keyword-only. ``DEVIATIONS.md`` in the repository lists what differs. The rest of ``scipy.sparse.linalg``
+All take matrices and vectors of NumPy, SciPy, CuPy, torch and JAX; x is of b's kind. Arguments that SciPy's functions
+lack are keyword-only. ``DEVIATIONS.md`` in the repository lists what differs. The rest of ``scipy.sparse.linalg``
 (``LinearOperator``, ``norm``, ``expm``, ``eigsh``, ...) is not here: take it from SciPy, whose functions call these
 after :func:`residua.patch`.
 """

@@ -1,4 +1,4 @@
-"""Runs a program with residua's functions in the place of those of ``scipy.sparse.linalg``.
+"""Runs a program with residua's functions instead of those of ``scipy.sparse.linalg``.
 
     python -m residua.patch program.py [arguments]
     python -m residua.patch -m module [arguments]
@@ -14,7 +14,7 @@ from residua._patch import patch
 
 
 def main(arguments: list[str]) -> None:
-    """Runs what ``arguments`` name, with the rest of them as its own."""
+    """Runs the program or module that ``arguments`` name, with the remaining arguments."""
     if not arguments or arguments[0] in ("-h", "--help") or arguments == ["-m"]:
         print((__doc__ or "").strip())
         raise SystemExit(0 if arguments[:1] in (["-h"], ["--help"]) else 2)

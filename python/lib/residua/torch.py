@@ -16,8 +16,8 @@ REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64}
 def solve(A: torch.Tensor, b: torch.Tensor, **settings: Any) -> torch.Tensor:
     """The solution of A x = b, certified, with gradients for b and for the values of A.
 
-    The backward pass solves one system with the adjoint of A, to the same tolerance; of a Hermitian A with the solver
-    of the forward pass. The gradient of A has A's pattern. Second derivatives are refused.
+    The backward pass solves one system with the adjoint of A, to the same tolerance; for a Hermitian A with the solver
+    of the forward pass. The gradient of A has A's pattern. Second derivatives raise an error.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ def solve(A: torch.Tensor, b: torch.Tensor, **settings: Any) -> torch.Tensor:
     Raises
     ------
     NotConverged
-        Where the tolerance is not met, in the forward or the backward pass.
+        If the tolerance is not met in the forward or the backward pass.
     ValueError, TypeError
-        On input that does not fit.
+        If the input does not fit.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def solve(A: torch.Tensor, b: torch.Tensor, **settings: Any) -> torch.Tensor:
 
 
 def _parts(A: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """The values of A, which torch differentiates, and the places of these; a dense matrix by itself."""
+    """The values of A, which torch differentiates, and their positions; a dense matrix is returned as it is."""
     if A.layout == torch.strided:
         return A, None
     if A.layout == torch.sparse_coo:

@@ -1,4 +1,4 @@
-"""Runs each program with SciPy's factorisations and with residua's, and prints what differs."""
+"""Runs each program with SciPy's functions and with residua's, and prints what differs."""
 
 import pathlib
 import subprocess
@@ -28,7 +28,7 @@ def main() -> int:
             files = {whose: pathlib.Path(folder, f"{name}-{whose}.npz") for whose in ("scipy", "residua")}
             faults = {whose: run(name, whose, path) for whose, path in files.items()}
             if any(faults.values()):
-                # Where SciPy's own run fails, the program is not to be had here.
+                # If SciPy's own run fails too, the program is not available here.
                 failed += not faults["scipy"]
                 print(f"{name:18} {next(f'{whose}: {words}' for whose, words in faults.items() if words)}")
                 continue

@@ -1,43 +1,23 @@
-"""residua's factorisations under the names of SciPy's, in all modules that have taken them over."""
+"""residua's functions under SciPy's names, by ``residua.patch``; the calls of each are counted."""
 
-import sys
-
-import scipy.sparse.linalg as linalg
+import functools
 
 import residua
-
-
-class Factor:
-    """What ``splu`` gives, as far as clients use it."""
-
-    def __init__(self, A, *args, **options):
-        del args, options
-        self.shape = A.shape
-        self._solve = residua.factorized(A)
-
-    def solve(self, b, trans="N"):
-        if trans != "N":
-            raise NotImplementedError(f"trans={trans}")
-        return self._solve(b)
+from residua import _patch
 
 
 def replace() -> dict[str, int]:
-    """From now on SciPy's names mean residua's functions. The calls of each are counted."""
-    calls = {}
+    """From now on SciPy's names mean residua's functions."""
+    calls = dict.fromkeys(_patch.NAMES, 0)
 
     def counted(name, function):
-        calls[name] = 0
-
+        @functools.wraps(function)
         def call(*args, **options):
             calls[name] += 1
             return function(*args, **options)
 
         return call
 
-    own = {"spsolve": residua.spsolve, "factorized": residua.factorized, "splu": Factor}
-    for name, function in own.items():
-        theirs, ours = getattr(linalg, name), counted(name, function)
-        for module in list(sys.modules.values()):
-            if getattr(module, "__dict__", {}).get(name) is theirs:
-                setattr(module, name, ours)
+    _patch.OURS.update({name: counted(name, function) for name, function in _patch.OURS.items()})
+    residua.patch()
     return calls

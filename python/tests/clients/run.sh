@@ -1,5 +1,5 @@
 #!/bin/sh
-# Real programs with residua's factorisations in place of SciPy's, beside the same with SciPy's own: prints a table.
+# Real programs with residua's functions in place of SciPy's (residua.patch), beside the same with SciPy's own: prints a table.
 #
 #   python/tests/clients/run.sh
 #
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.."
 venv=.venv-clients
 # FiPy's examples are in its source archive alone.
 fipy=4.0.3
-needed="fipy==$fipy scikit-fem networkx pandapower"
+needed="fipy==$fipy scikit-fem networkx pandapower pypsa pyamg scikit-image pymatting"
 if [ "$(cat "$venv/installed" 2>/dev/null)" != "$needed" ]; then
     [ -x "$venv/bin/python" ] || "${PYTHON:-python3}" -m venv "$venv"
     # shellcheck disable=SC2086

@@ -11,26 +11,26 @@ use crate::scalar::{Offset, Scalar};
 use std::hint::select_unpredictable;
 use std::ops::Range;
 
-/// Entries that a bucket should have: its keys, numbers and values (40 bytes an entry with second buffers) then fit
-/// the second-level cache.
+/// The number of entries that a bucket is meant to have. Its keys, entry numbers and values take 40 bytes an entry,
+/// second buffers included, and a bucket of this size fits the second-level cache.
 pub(super) const TARGET: usize = 1 << 14;
 
-/// Entries from which a bucket is distributed once more.
+/// Buckets of more entries than this are distributed once more.
 const LARGE: usize = 1 << 16;
 
-/// Fewer entries than these are sorted by comparisons.
+/// Buckets of fewer entries than this are sorted by comparisons, larger ones by radix sort.
 const SMALL: usize = 256;
 
-/// Consecutive entries whose keys agree above bit `bits`.
+/// A range of entries in the arrays of keys and values. Their keys agree in all bits from bit `bits` on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bucket {
     pub start: usize,
     len: usize,
-    /// Key bits that vary within the bucket.
+    /// The number of low key bits that differ between entries of the bucket.
     bits: u32,
     /// The smallest key that the bucket could hold.
     first_key: usize,
-    /// The row of key zero.
+    /// The row that a key of zero stands for.
     row: usize,
 }
 
@@ -39,19 +39,21 @@ impl Bucket {
         self.start..self.start + self.len
     }
 
-    /// The rows that end in this bucket: of the parts of a long row, the last has it.
+    /// Returns the rows that end in this bucket. A long row may be split into several buckets; it counts only for the
+    /// last of them.
     fn rows(&self, shape: Shape) -> Range<usize> {
         let row = |key: u128| (self.row + (key >> shape.column_bits) as usize).min(shape.rows);
         row(self.first_key as u128)..row(self.first_key as u128 + (1 << self.bits))
     }
 
-    /// Whether its keys ascend already.
+    /// Returns whether the keys ascend already.
     fn sorted(&self, shape: Shape) -> bool {
         self.bits <= shape.low || self.len < 2
     }
 }
 
-/// The buckets that start at `starts`, large ones distributed further.
+/// Returns the buckets that start at `starts`, and splits those of more than [`LARGE`] entries by further digits of
+/// their keys.
 pub(super) fn split<T: Scalar, K: Offset>(
     shape: Shape,
     starts: &[usize],
@@ -110,8 +112,9 @@ fn split_one<T: Scalar, K: Offset>(
     Ok(())
 }
 
-/// Sorts and sums every bucket: columns and sums stand at its front, and `ends[row]` becomes the number of them up to
-/// the row's end, or zero for an empty row. Returns their number for each bucket.
+/// Sorts every bucket and adds entries at the same place. The columns and the sums are written to the start of the
+/// bucket's range. `ends[row]` is set to the number of sums from the bucket's start to the row's end, or to zero for an
+/// empty row. Returns the number of sums of each bucket.
 pub(super) fn sum_all<T: Scalar, K: Offset, O: Offset>(
     shape: Shape,
     buckets: &[Bucket],
@@ -128,7 +131,7 @@ pub(super) fn sum_all<T: Scalar, K: Offset, O: Offset>(
         (e, ends) = ends.split_at_mut(bucket.rows(shape).len());
         tasks.push((bucket, k, v, e));
     }
-    // A group of buckets shares scratch memory.
+    // The buckets of a group are handled by one task and share its scratch memory.
     let group = tasks.len().div_ceil(64);
     let mut counts = vec![0; tasks.len()];
     tasks.par_chunks_mut(group.max(1)).zip(counts.par_chunks_mut(group.max(1))).for_each(
@@ -150,7 +153,7 @@ pub(super) fn sum_all<T: Scalar, K: Offset, O: Offset>(
     counts
 }
 
-/// From ends within buckets to offsets.
+/// Turns the row ends that [`sum_all`] counted from each bucket's start into row offsets of the matrix.
 pub(super) fn finish_offsets<O: Offset>(shape: Shape, buckets: &[Bucket], counts: &[usize], ends: &mut [O]) {
     let mut tasks = Vec::with_capacity(buckets.len());
     let (mut base, mut rest) = (0, ends);
@@ -169,19 +172,19 @@ pub(super) fn finish_offsets<O: Offset>(shape: Shape, buckets: &[Bucket], counts
     });
 }
 
-/// A bucket's memory, where the sums go.
+/// The arrays of a bucket, which the sums overwrite.
 struct Sums<'a, K, T, O> {
     column_bits: u32,
-    /// The row, within keys, of the first of `ends`.
+    /// The row number, as it appears in keys, of the first element of `ends`.
     first_row: usize,
     keys: &'a mut [K],
     values: &'a mut [T],
-    /// Empty where the bucket is a part of a row that ends in a later one.
+    /// Empty if the bucket is a part of a row that ends in a later bucket.
     ends: &'a mut [O],
 }
 
 impl<K: Offset, T: Scalar, O: Offset> Sums<'_, K, T, O> {
-    /// Writes the sum so far of the `last`-th place.
+    /// Writes `sum` as the sum number `last` of the bucket. It may be written again once further terms are added.
     #[inline(always)]
     fn put(&mut self, last: usize, key: usize, sum: T) {
         self.keys[last] = K::from_usize(key & ((1 << self.column_bits) - 1));
@@ -191,7 +194,7 @@ impl<K: Offset, T: Scalar, O: Offset> Sums<'_, K, T, O> {
         }
     }
 
-    /// Sums runs of equal keys, each from its first to its last.
+    /// Adds consecutive entries with equal keys, each sum from the first entry to the last. Returns the number of sums.
     #[inline(always)]
     fn sum(mut self, n: usize, entry: impl Fn(&Self, usize) -> (usize, T)) -> usize {
         if n == 0 {
@@ -201,7 +204,7 @@ impl<K: Offset, T: Scalar, O: Offset> Sums<'_, K, T, O> {
         let mut last = 0;
         self.put(last, key, sum);
         for k in 1..n {
-            // No branch on whether the place is new: it could not be predicted.
+            // There is no branch on whether the key is new, because it could not be predicted.
             let (next, value) = entry(&self, k);
             let more = sum + value;
             sum = select_unpredictable(next == key, more, value);
@@ -212,14 +215,16 @@ impl<K: Offset, T: Scalar, O: Offset> Sums<'_, K, T, O> {
         last + 1
     }
 
-    /// Keys ascend already: what is written never overtakes what is read.
+    /// Sums a bucket whose keys ascend already. This works in place because the position written never passes the
+    /// position read.
     fn sum_in_place(self) -> usize {
         let n = self.keys.len();
         self.sum(n, |it, k| (it.keys[k].to_usize(), it.values[k]))
     }
 }
 
-/// A key and, below it, the number of its entry: distinct, and in order of appearance where keys are equal.
+/// An integer that has a key in its high bits and the number of the entry in its low bits. All such integers are
+/// distinct, and those of equal keys ascend in the order of the entries, so that sorting them is stable.
 trait Packed: Copy + Default + Ord {
     fn pack(key: usize, shift: u32, number: usize) -> Self;
     fn key(self, shift: u32) -> usize;
@@ -240,6 +245,7 @@ macro_rules! packed {
 }
 packed!(u64, u128);
 
+/// The memory that a task reuses for all buckets that it sorts.
 #[derive(Default)]
 struct Scratch<P, T> {
     packed: Vec<P>,
@@ -248,7 +254,7 @@ struct Scratch<P, T> {
 }
 
 impl<P: Packed, T: Scalar> Scratch<P, T> {
-    /// Sorts the bucket by the bits `bits` of its keys and sums it.
+    /// Sorts the bucket by the bits `bits` of its keys and sums it. Returns the number of sums.
     fn sort_and_sum<K: Offset, O: Offset>(&mut self, bits: Range<u32>, into: Sums<'_, K, T, O>) -> usize {
         let n = into.keys.len();
         let shift = significant_bits(n);
@@ -266,7 +272,7 @@ impl<P: Packed, T: Scalar> Scratch<P, T> {
         into.sum(n, |_, k| (packed[k].key(shift), values[packed[k].number(shift)]))
     }
 
-    /// Least significant digit first, equal digits as wide as they can be.
+    /// Sorts by digits of at most [`WIDEST`] bits, the least significant one first. All digits have the same width.
     fn radix_sort<K: Offset>(&mut self, bits: Range<u32>, shift: u32, keys: &[K]) {
         let n = keys.len();
         let passes = (bits.end - bits.start).div_ceil(WIDEST);
@@ -308,5 +314,5 @@ impl<P: Packed, T: Scalar> Scratch<P, T> {
     }
 }
 
-/// Bits of a digit within the cache.
+/// The most bits of a digit when a bucket within the cache is sorted.
 const WIDEST: u32 = 10;

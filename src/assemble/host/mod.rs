@@ -1,22 +1,24 @@
-//! Assembly on the CPU in little memory.
+//! Assembly of a CSR matrix from triplets on the CPU, with little memory.
 //!
-//! The general way ([`super::sorting`]) carries 12 bytes of keys and numbers a triplet through several passes over
-//! main memory, twice (a pass needs a second buffer). Here one pass over main memory distributes the entries into
-//! buckets of consecutive rows that fit the second-level cache; each bucket is then sorted and summed there, in place.
-//! Measured on 20 million random triplets: see docs/internals/benchmarks/cpu.md, "Assembly".
+//! The general method ([`super::sorting`]) moves a key and an entry number of 12 bytes together for each triplet
+//! through several passes over main memory, and needs a second buffer of that size. The method of this module passes
+//! over main memory once to distribute the entries into buckets of consecutive rows. A bucket fits the second-level
+//! cache, where it is then sorted and summed in place. docs/internals/benchmarks/cpu.md, "Assembly", has its times for
+//! 20 million random triplets.
 //!
-//! Bytes a triplet, values of 8 bytes, keys of 4 (8 where a row within its bucket and a column exceed 32 bits):
+//! The table lists the bytes per triplet. Values take 8 bytes and keys 4, or 8 if a row within its bucket and a column
+//! together exceed 32 bits. The columns are row indices and column indices, values, values in buckets, and keys:
 //!
 //! ```text
-//! rows, columns, values                        4 + 4 + 8            16
-//! values in buckets beside them                4 + 4 + 8 + 8        24
-//! those freed, keys in buckets                 4 + 4     + 8 + 4    20
-//! rows and columns freed, sums in place                    8 + 4    12
+//! the triplets                                 4 + 4 + 8            16
+//! values copied to buckets                     4 + 4 + 8 + 8        24
+//! original values freed, keys in buckets       4 + 4     + 8 + 4    20
+//! indices freed, sums formed in place                      8 + 4    12
 //! ```
 //!
-//! A stored half takes half as much in the first three columns. Triplets that are sorted by (row, column) are
-//! not moved at all; where they are sorted by column, or are one triangle sorted either way, every row receives its
-//! columns in order, and buckets are sorted by row alone.
+//! If only one triangle is stored, the first three columns take half as much. Triplets that are sorted by (row, column)
+//! are not moved at all. If they are sorted by column, or are one triangle sorted by row or by column, then every row
+//! receives its columns in ascending order, and buckets need sorting by row only.
 
 mod bucket;
 mod order;
@@ -45,9 +47,10 @@ impl Assemble for Host {
     }
 }
 
-/// Assembles some rows of a matrix from triplets of which one stretch follows the other; those of other rows are left
-/// out, as the mirror images in other rows are. `arrangement` says how the triplets of all stretches come. The matrix
-/// has the size of the whole, its other rows are empty, and the bits are those of [`super::Assembler`].
+/// Assembles the rows `own` of a matrix from triplets that come in consecutive pieces. Entries and mirror images that
+/// lie in other rows are left out. `arrangement` is the order of the triplets of all pieces together. The result has
+/// the size of the whole matrix, with the other rows empty. Its rows `own` have the same bits as those that
+/// [`super::Assembler`] makes.
 ///
 /// # Errors
 /// Without memory.
@@ -61,7 +64,7 @@ pub(crate) fn some_rows<T: Scalar>(
     Entries { stretches, symmetry }.assemble([rows, columns], own, arrangement)
 }
 
-/// Triplets to assemble.
+/// The triplets to assemble, in consecutive pieces.
 struct Entries<T> {
     stretches: Vec<Stretch<T>>,
     symmetry: Symmetry,
@@ -87,7 +90,7 @@ impl<T: Scalar> Entries<T> {
         }
     }
 
-    /// The triplets of some rows as one stretch, where rows ascend.
+    /// Returns the triplets of the rows `own` as one piece. The rows of the triplets must ascend.
     fn joined(self, own: &Range<usize>) -> Stretch<T> {
         let mut all: Option<Stretch<T>> = None;
         for mut stretch in self.stretches {
@@ -96,7 +99,7 @@ impl<T: Scalar> Entries<T> {
             stretch.keep(kept);
             match &mut all {
                 None => all = Some(stretch),
-                // The shorter of two stretches is copied in front of the longer one.
+                // The shorter of two pieces is copied, here in front of the longer one.
                 Some(before) if before.is.len() < stretch.is.len() => {
                     stretch.is.splice(..0, before.is.drain(..));
                     stretch.js.splice(..0, before.js.drain(..));
@@ -114,7 +117,7 @@ impl<T: Scalar> Entries<T> {
     }
 }
 
-/// The size of a matrix, and the rows of it that are assembled.
+/// The size of a matrix, and which of its rows are assembled.
 struct Whole {
     rows: usize,
     columns: usize,
@@ -151,7 +154,8 @@ fn assemble<T: Scalar, O: Offset>(
     }
 }
 
-/// Offsets were sized for all triplets; what is left of them may be few enough for the narrow kind.
+/// Makes the matrix. The type of the offsets was chosen by the number of triplets; after summing, the entries may be
+/// few enough for 32-bit offsets, to which they are then converted.
 fn finish<T: Scalar, O: Offset>(
     rows: usize,
     columns: usize,
@@ -168,17 +172,17 @@ fn finish<T: Scalar, O: Offset>(
     Csr::from_parts_unchecked(rows, columns, offsets, indices, values)
 }
 
-/// How rows and columns are split: `row >> row_shift` is the bucket, the rest of the row and the column are the key.
-/// Rows count from the first one that is assembled.
+/// How a place of the matrix is split into a bucket and a key. `row >> row_shift` is the bucket; the low bits of the
+/// row, followed by those of the column, are the key. Rows are counted from the first one that is assembled.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     first: usize,
     rows: usize,
-    /// Bits of a column.
+    /// The number of bits of a column in a key.
     column_bits: u32,
-    /// Bits of a row within its bucket.
+    /// The number of bits of a row in a key.
     row_shift: u32,
-    /// Key bits below this one are in order already.
+    /// The first key bit to sort by. The entries of a row are in the order of the lower bits already.
     low: u32,
 }
 
@@ -191,7 +195,8 @@ impl Shape {
         Self { first, rows, column_bits: significant_bits(columns), row_shift, low }
     }
 
-    /// A row of the whole matrix as one of those that are assembled.
+    /// Returns the number of a row of the whole matrix among those that are assembled, or `None` if it is not one of
+    /// them.
     #[inline(always)]
     fn row(self, row: u32) -> Option<usize> {
         let row = (row as usize).wrapping_sub(self.first);
@@ -237,7 +242,7 @@ fn in_buckets<T: Scalar, K: Offset, O: Offset>(
     Ok((offsets, into_indices(keys), values))
 }
 
-/// Moves what each bucket kept to the end of what those before it kept.
+/// Moves the sums of all buckets together. Summing has left unused places at the end of each bucket.
 fn close_gaps<T: Copy>(buckets: &[Bucket], counts: &[usize], x: &mut Vec<T>) {
     let mut end = 0;
     for (bucket, &count) in both(buckets, counts) {
@@ -250,7 +255,7 @@ fn close_gaps<T: Copy>(buckets: &[Bucket], counts: &[usize], x: &mut Vec<T>) {
     x.shrink_to_fit();
 }
 
-/// Keys of which only columns are left, as columns: the same buffer where keys have 32 bits.
+/// Converts keys, of which only the columns are left, to column indices. Keys of 32 bits need no copy.
 fn into_indices<K: Offset>(keys: Vec<K>) -> Vec<u32> {
     let mut keys: Box<dyn Any> = Box::new(keys);
     match keys.downcast_mut::<Vec<u32>>() {
@@ -269,7 +274,8 @@ mod tests {
     use crate::matrix::Triplets;
     use crate::random::Random;
 
-    /// Places of a matrix in some order, as often as the symmetry and the arrangement allow.
+    /// Returns random places of a matrix in the order `arrangement`. Places are repeated, and lie in both triangles, if
+    /// the symmetry and the arrangement allow it.
     fn places(n: u32, symmetry: Symmetry, arrangement: Arrangement) -> Vec<(u32, u32)> {
         let mut random = Random::new(7);
         let mut number = || random.below(u64::from(n)) as u32;

@@ -1,30 +1,30 @@
-//! How triplets are arranged already: most files are sorted by column, or by row.
+//! Finds out which order the triplets already have. Those of most files are sorted by column or by row.
 
 use crate::assemble::Symmetry;
 use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 
-/// What needs no sorting.
+/// The order that triplets already have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrangement {
-    /// Every entry is stored and they ascend by (row, column).
+    /// All entries are stored, not only one triangle, and they ascend by (row, column).
     Sorted {
-        /// Whether neighbours have the same place.
+        /// Whether some entries have the same row and column.
         duplicates: bool,
     },
-    /// Each row's columns ascend in the order of appearance.
+    /// The columns of each row ascend, but the rows are mixed.
     RowsInOrder,
-    /// Nothing is known.
+    /// No order is known.
     Any,
 }
 
-/// Pairs that one task compares before it looks whether another task has found a pair out of order.
+/// The number of pairs that one task compares before it checks whether another task has found a pair out of order.
 const BLOCK: usize = 1 << 14;
 
-/// Whether `good(k)` for all k in 1..n; stops early.
+/// Returns whether `good(k)` holds for all k in 1..n. It stops soon after the first k for which it does not.
 fn all_neighbours(n: usize, good: impl Fn(usize) -> bool + Sync) -> bool {
     let blocks = n.div_ceil(BLOCK);
-    // Most inputs that are out of order are so from the start.
+    // The first block is tested alone, because most unsorted inputs are unsorted from the start.
     let block = |b: usize| (b * BLOCK.max(1)..((b + 1) * BLOCK).min(n)).skip(usize::from(b == 0)).all(&good);
     (blocks == 0 || block(0)) && (1..blocks).into_par_iter().all(block)
 }
@@ -43,8 +43,9 @@ pub(super) fn arrangement(is: &[u32], js: &[u32], symmetry: Symmetry) -> Arrange
             Arrangement::Any
         }
     } else {
-        // Take a lower triangle by columns. Row r gets its stored entries from columns before r; then column r comes,
-        // with the diagonal and the mirror images (r, i), i ascending. The other three cases are alike.
+        // One sorted triangle gives every row its columns in ascending order. Take the lower triangle by columns. Row r
+        // first gets its stored entries, from the columns before r. Column r then gives it the diagonal entry and the
+        // mirror images (r, i) with ascending i. The other three cases are alike.
         let mirrored = |k: usize| (js[k], is[k]);
         let triangle = all_neighbours(n + 1, |k| is[k - 1] >= js[k - 1])
             || all_neighbours(n + 1, |k| is[k - 1] <= js[k - 1]);
@@ -56,7 +57,7 @@ pub(super) fn arrangement(is: &[u32], js: &[u32], symmetry: Symmetry) -> Arrange
     }
 }
 
-/// Sums neighbours at the same place, in place.
+/// Adds neighbouring entries that have the same row and column. Overwrites the input with the sums.
 pub(super) fn sum_neighbours<T: Scalar>(is: &mut Vec<u32>, js: &mut Vec<u32>, values: &mut Vec<T>) {
     let mut last = 0;
     for k in 1..is.len() {
@@ -92,7 +93,7 @@ mod tests {
         assert_eq!(half(&[0, 1, 1], &[0, 0, 1]), Arrangement::RowsInOrder);
         assert_eq!(half(&[0, 1, 1], &[0, 1, 0]), Arrangement::Any);
         assert_eq!(half(&[0, 1, 0], &[0, 0, 1]), Arrangement::Any);
-        // Out of order only beyond the first block.
+        // These are out of order only beyond the first block.
         let mut js: Vec<u32> = (0..40_000).collect();
         let is = vec![7; js.len()];
         assert_eq!(general(&is, &js), Arrangement::Sorted { duplicates: false });

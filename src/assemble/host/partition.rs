@@ -1,5 +1,6 @@
-//! Distributing entries into buckets, stably: every chunk of the input counts its buckets, the counts give each chunk
-//! a place of its own in each bucket, and every chunk moves its entries there in order.
+//! Stable distribution of entries into buckets. Each chunk of the input counts its entries of every bucket. From these
+//! counts follows where each chunk's entries start within each bucket, and every chunk writes its entries there in
+//! order.
 
 use super::Shape;
 use crate::assemble::Symmetry;
@@ -8,16 +9,16 @@ use crate::scalar::{Offset, Scalar};
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// Bits that one distribution looks at: 2^11 places to write to at a time.
+/// The most bits that one distribution sorts by. A chunk then writes to at most 2^11 buckets at a time.
 pub(super) const DIGIT: u32 = 11;
 
-/// Entries a chunk has at least, so that the tables of counts stay small beside them.
+/// The fewest entries of a chunk. The tables of counts are small compared to that many entries.
 const CHUNK: usize = 1 << 18;
 
-/// Chunks at most.
+/// The most chunks.
 const CHUNKS: usize = 64;
 
-/// Some triplets: their rows, columns and values.
+/// A piece of the triplets: the rows, columns and values of some of them.
 #[derive(Debug)]
 pub(crate) struct Stretch<T> {
     pub(crate) is: Vec<u32>,
@@ -26,7 +27,7 @@ pub(crate) struct Stretch<T> {
 }
 
 impl<T> Stretch<T> {
-    /// Leaves these alone.
+    /// Removes all triplets but those numbered `kept`.
     pub(super) fn keep(&mut self, kept: Range<usize>) {
         only(&mut self.is, &kept);
         only(&mut self.js, &kept);
@@ -39,7 +40,7 @@ fn only<E>(of: &mut Vec<E>, kept: &Range<usize>) {
     of.drain(..kept.start);
 }
 
-/// The parts of stretches that have the triplets of these numbers, where one stretch follows the other.
+/// Returns the parts of the pieces that hold the triplets numbered `range`, counted through all pieces.
 fn parts<T>(
     stretches: &[Stretch<T>],
     range: Range<usize>,
@@ -53,13 +54,15 @@ fn parts<T>(
     })
 }
 
-/// Items and the buckets they go to.
+/// A source of items, each of which goes to a bucket.
 pub(super) trait Emit<T>: Sync {
-    /// Calls `place(bucket, item)` for what the elements of `range` give, in order.
+    /// Calls `place(bucket, item)` in order for each item that the input's elements `range` give. An element may give
+    /// none or several.
     fn emit(&self, range: Range<usize>, place: impl FnMut(usize, T));
 }
 
-/// Bucket and key of each entry, and of its mirror image, where these lie in rows of the shape.
+/// The key of each entry, and of its mirror image if only one triangle is stored. Those in rows that are not assembled
+/// are left out.
 pub(super) struct Keys<'a, T, K> {
     shape: Shape,
     half: bool,
@@ -99,8 +102,7 @@ impl<T: Scalar, K: Offset> Emit<K> for Keys<'_, T, K> {
     }
 }
 
-/// Bucket and value of each entry, and of its mirror image, as [`Keys`] has them. Columns are read where a half is
-/// stored.
+/// The value of each entry and mirror image, in the order of [`Keys`]. Columns are read only if one triangle is stored.
 pub(super) struct Values<'a, T> {
     shape: Shape,
     symmetry: Symmetry,
@@ -138,7 +140,7 @@ impl<T: Scalar> Emit<T> for Values<'_, T> {
     }
 }
 
-/// Items that go by one digit of their keys.
+/// Items that are partitioned by one digit of their keys.
 pub(super) struct ByDigit<'a, K, T> {
     pub keys: &'a [K],
     pub items: &'a [T],
@@ -155,17 +157,17 @@ impl<K: Offset, T: Copy + Sync> Emit<T> for ByDigit<'_, K, T> {
     }
 }
 
-/// Where each chunk's items of each bucket go.
+/// Where each chunk writes its items of each bucket.
 pub(super) struct Plan {
     inputs: usize,
     chunk: usize,
-    /// Number of items, by chunk, then bucket.
+    /// The number of items of each chunk and bucket, as `counts[chunk][bucket]`.
     counts: Vec<Vec<u32>>,
     starts: Vec<usize>,
 }
 
 impl Plan {
-    /// Counts what `items` gives of `inputs` elements.
+    /// Counts the items that `items` gives for `inputs` elements.
     pub(super) fn new<T>(inputs: usize, buckets: usize, items: &impl Emit<T>) -> Self {
         let chunk = inputs.div_ceil(CHUNKS).max(CHUNK);
         let counts: Vec<Vec<u32>> = (0..inputs.div_ceil(chunk))
@@ -185,12 +187,12 @@ impl Plan {
         Self { inputs, chunk, counts, starts }
     }
 
-    /// Number of items.
+    /// Returns the number of items.
     pub(super) fn len(&self) -> usize {
         self.starts[self.starts.len() - 1]
     }
 
-    /// Where each bucket starts; then the number of items.
+    /// Returns the start of each bucket, followed by the number of items.
     pub(super) fn starts(&self) -> &[usize] {
         &self.starts
     }

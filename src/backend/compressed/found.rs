@@ -61,7 +61,7 @@ pub struct Survey<V: Element, B: Backend> {
 /// The long rows that a survey found, ascending.
 #[derive(Debug)]
 pub enum LongRows<B: Backend> {
-    /// Each with its length.
+    /// The rows, each with its length.
     Told(Vec<(u32, u32)>),
     /// Too many for the host: the rows, the start of their entries, and the total number of entries.
     Held(B::Vec<u32>, Offsets<B>, usize),
@@ -132,7 +132,7 @@ pub struct CompressedPlan<'a, V: Element> {
     pub kinds: bool,
     /// If not, columns are codes of these distances, or, if there are none, have 16 or 32 bits.
     pub distances: Option<&'a Keys<u32>>,
-    /// Values are codes of these values, if there are any.
+    /// If there are any, values are stored as codes of these.
     pub values: Option<&'a Keys<V>>,
 }
 
@@ -151,10 +151,10 @@ impl<V: Element> CompressedPlan<'_, V> {
 /// The destination of the slices' values.
 #[derive(Debug)]
 pub enum ValuesMut<'a, V: Scalar, B: Backend> {
-    /// Into codes.
+    /// The values are stored as codes.
     Codes,
-    /// To the narrower type.
+    /// The values are stored in the narrower type.
     Narrow(&'a mut B::Slice<V::Narrow>),
-    /// In full width.
+    /// The values are stored in their own type.
     Full(&'a mut B::Slice<V>),
 }

@@ -36,9 +36,9 @@ impl<'a, B: Backend> WindowOrderRef<'a, B> {
 impl WindowOrderRef<'_, Host> {
     /// The row at a position.
     pub(crate) fn row(&self, position: usize) -> usize {
-        // The position with its lowest byte exchanged. Written as the window's start plus the byte, loops that collect
-        // rows were compiled wrongly (rustc 1.95, optimised: the start was lost, in the last few rows of a loop with
-        // optimisation level 3).
+        // The position with its lowest byte exchanged. Written as the window's start plus that byte, the expression is
+        // miscompiled in loops that collect rows (rustc 1.95, optimisation level 3): the start is lost in the last few
+        // iterations.
         const { assert!(COMPRESSED_WINDOW == 1 << u8::BITS) };
         position ^ usize::from(position as u8 ^ self.0[position])
     }

@@ -39,7 +39,7 @@ pub(crate) fn code_of(bases: &[u32; BASES], distance: u32) -> Option<u32> {
 /// The storage of a slice's columns.
 #[derive(Debug)]
 pub enum CompressedColumns<'a, B: Backend> {
-    /// By the kinds of rows.
+    /// Columns are given by kinds of rows.
     Kinds(KindParts<'a, B>),
     /// As one-byte codes for these [`MOST_KEYS`](super::MOST_KEYS) distances; code 255 is padding.
     Codes(&'a B::Slice<u32>),
@@ -51,11 +51,11 @@ pub enum CompressedColumns<'a, B: Backend> {
 /// The storage of a slice's values.
 #[derive(Debug)]
 pub enum CompressedValues<'a, V: Scalar, B: Backend> {
-    /// As one-byte codes for these values, at most 256.
+    /// Values are one-byte codes of these values, at most 256.
     Codes(&'a B::Slice<V>),
-    /// In the narrower type.
+    /// Values are stored in the narrower type.
     Narrow(&'a B::Slice<V::Narrow>),
-    /// In full width.
+    /// Values are stored in their own type.
     Full(&'a B::Slice<V>),
 }
 
@@ -130,7 +130,7 @@ pub struct GridMarks<B: Backend> {
     /// Two bits a row, four rows a byte, the first lowest: 0 for a row that lacks only the neighbours beyond the
     /// boundary, 1 for one that has only its diagonal entry, 2 for all others. A multiple of 16 bytes.
     pub of_rows: B::Vec<u8>,
-    /// These others, ascending: row << 32 | its places.
+    /// The other rows, ascending, as row << 32 | its stencil points.
     pub listed: B::Vec<u64>,
 }
 

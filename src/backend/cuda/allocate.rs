@@ -51,7 +51,7 @@ impl Stream {
     pub(super) fn memory(&self) -> Result<(usize, usize)> {
         let (mut free, mut total) = (0, 0);
         self.bind()?;
-        // SAFETY: writes two sizes.
+        // SAFETY: the call writes two sizes to local variables.
         unsafe { call!(&self.name, cuMemGetInfo_v2(&raw mut free, &raw mut total)) }?;
         Ok((free, total))
     }

@@ -5,6 +5,7 @@ use cudarc::driver::sys::CUstream;
 use std::cell::RefCell;
 use std::ops::Range;
 
+/// The recording of a thread: its device and stream, the memory that it keeps, and the addresses that it writes.
 struct Current {
     ordinal: usize,
     stream: CUstream,
@@ -21,7 +22,8 @@ pub(super) fn begin(ordinal: usize, stream: CUstream) {
     CURRENT.set(Some(Current { ordinal, stream, kept: Vec::new(), written: None }));
 }
 
-/// Directs it to the device's own stream again. Returns the memory that must live as long as the recording.
+/// Directs the work of this thread to the device's own stream again. Returns the memory that must live as long as the
+/// recording.
 pub(super) fn end() -> Vec<Allocation> {
     CURRENT.take().map(|current| current.kept).unwrap_or_default()
 }
@@ -45,6 +47,7 @@ pub(super) fn keep(ordinal: usize, allocation: Allocation) -> bool {
 /// Runs `body` as if this thread were not recording: its work runs at once, on the device's own stream. For facts about
 /// operands that a recorded operation needs before it can be enqueued.
 pub(super) fn outside<R>(body: impl FnOnce() -> R) -> R {
+    /// Continues the recording when it is dropped, even if `body` panics.
     struct Resume(Option<Current>);
     impl Drop for Resume {
         fn drop(&mut self) {

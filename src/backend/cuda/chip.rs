@@ -62,7 +62,7 @@ fn multiprocessors(there: u32) -> u32 {
 pub(super) fn count() -> Result<usize> {
     driver::start()?;
     let mut count = 0;
-    // SAFETY: the driver is started; writes one integer.
+    // SAFETY: the driver has been initialised, and the call writes one integer.
     unsafe { call!("cuda", cuDeviceGetCount(&raw mut count)) }?;
     Ok(usize::try_from(count).unwrap_or(0))
 }
@@ -71,7 +71,7 @@ pub(super) fn count() -> Result<usize> {
 pub(super) fn identify(ordinal: usize) -> Result<(CUdevice, String)> {
     let (mut handle, mut text) = (0, [0_u8; 256]);
     let place = format!("cuda:{ordinal}");
-    // SAFETY: each call writes what its pointer has room for.
+    // SAFETY: each call writes no more than its pointer's target can hold.
     unsafe {
         call!(&place, cuDeviceGet(&raw mut handle, ordinal as i32))?;
         call!(&place, cuDeviceGetName(text.as_mut_ptr().cast(), 255, handle))?;
@@ -83,7 +83,7 @@ pub(super) fn identify(ordinal: usize) -> Result<(CUdevice, String)> {
 pub(super) fn describe(ordinal: usize) -> Result<(String, u64, (u32, u32))> {
     let (handle, name) = identify(ordinal)?;
     let mut bytes = 0;
-    // SAFETY: writes one size.
+    // SAFETY: the call writes one size.
     unsafe { call!(&name, cuDeviceTotalMem_v2(&raw mut bytes, handle)) }?;
     let capability = capability(&name, handle)?;
     Ok((name, bytes as u64, capability))
@@ -98,7 +98,7 @@ fn capability(name: &str, device: CUdevice) -> Result<(u32, u32)> {
 
 pub(super) fn attribute(name: &str, device: CUdevice, which: Attribute) -> Result<u32> {
     let mut value = 0;
-    // SAFETY: writes one integer.
+    // SAFETY: the call writes one integer.
     unsafe { call!(name, cuDeviceGetAttribute(&raw mut value, which, device)) }?;
     Ok(u32::try_from(value).unwrap_or(0))
 }

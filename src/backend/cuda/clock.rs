@@ -12,20 +12,20 @@ struct Event(CUevent);
 impl Event {
     fn new(cuda: Cuda) -> Result<Self> {
         let mut event = std::ptr::null_mut();
-        // SAFETY: writes one handle; the context is current (callers bind).
+        // SAFETY: the call writes one handle, and callers have made the context current.
         unsafe { call!(&cuda.0.name, cuEventCreate(&raw mut event, 0)) }?;
         Ok(Event(event))
     }
 
     fn record(&self, cuda: Cuda) -> Result<()> {
-        // SAFETY: a live event and the device's stream.
+        // SAFETY: the event and the device's stream are alive.
         unsafe { call!(&cuda.0.name, cuEventRecord(self.0, cuda.0.main_stream())) }
     }
 }
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // SAFETY: made by `new`, destroyed once. An error has no one to be told to.
+        // SAFETY: the event was created by `new` and is destroyed once. A destructor can't report an error.
         let _ = unsafe { cudarc::driver::sys::cuEventDestroy_v2(self.0) };
     }
 }
@@ -44,7 +44,7 @@ impl Cuda {
         end.record(*self)?;
         self.0.synchronize()?;
         let mut milliseconds = 0.0_f32;
-        // SAFETY: both events were recorded and reached; writes one number.
+        // SAFETY: both events were recorded and have been reached; the call writes one number.
         unsafe { call!(&self.0.name, cuEventElapsedTime(&raw mut milliseconds, start.0, end.0)) }?;
         Ok(Duration::from_secs_f64(f64::from(milliseconds) / 1e3))
     }

@@ -201,7 +201,8 @@ impl Conversions for Cuda {
         if let Some(shape) = tuning::order_windows(rows, window) {
             return order_windows(*self, shape, lengths, rows as u64, window as u64, order, sorted, moved);
         }
-        // Digits that all keys share cost a launch, but no pass; computing the longest row would cost a wait.
+        // Digits that are the same in all keys cost one launch but no pass; computing the longest row would cost a
+        // wait.
         *order = self.longest_first(lengths, window, all_ones(most))?;
         let shape = tuning::elementwise(self.0.chip, rows);
         kernel::ordered_lengths(*self, shape, lengths, rows as u64, order, sorted, moved)

@@ -66,7 +66,7 @@ pub(super) fn find(
     most: usize,
 ) -> Result<Diagonals> {
     let (n, words) = (indices.len(), (rows + columns).div_ceil(32));
-    // How many words and diagonals there are, and the words.
+    // The number of words, the number of diagonals, and then the words.
     let (mut marks, mut told) = (cuda.zeros(words)?, cuda.zeros(2 + most.min(words))?);
     let (counts, list) = told.split_mut(2);
     cuda.by_tiles(offsets, n, |shape, starts| {
@@ -75,7 +75,7 @@ pub(super) fn find(
     let each = tuning::elementwise(cuda.0.chip, words);
     let room = list.len() as u64;
     kernel::list_diagonals(cuda, each, &marks, words as u64, room, list, counts)?;
-    // Mostly all words come along with their number.
+    // This copy usually holds all words already.
     let mut list = cuda.download(told.part(0..told.len().min(2 + ALONG)))?;
     let (used, count) = (list[0] as usize, list[1] as usize);
     if count > most {
@@ -136,7 +136,7 @@ pub(super) fn lengths<V: Element>(
     a: DiaParts<'_, V, Cuda>,
     lengths: &mut Slice<u32>,
 ) -> Result<()> {
-    // The offset first, as with the other kernels of the file: in another order it would be another unit.
+    // The offset comes first, as in the file's other kernels; another order would compile a separate unit.
     let shape = tuning::convert_dia(a.rows, a.diagonals()).variant("OFFSET", "u32").for_values::<V>();
     let (stored, mirrored) = (a.distances.len() as u32, a.mirrored as u32);
     kernel::dia_lengths(cuda, shape, a.rows as u64, stored, mirrored, a.distances, a.values, lengths)

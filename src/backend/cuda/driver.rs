@@ -19,13 +19,13 @@ pub(super) fn start() -> Result<i32> {
 }
 
 fn try_start() -> Result<i32, CudaError> {
-    // SAFETY: loads a library by the driver's well-known names and runs its initialisers, which is what every
-    // CUDA program does. All later calls need this to be true: the bindings panic where the library is missing.
+    // SAFETY: this loads a library by the driver's well-known names and runs its initialisers, as every CUDA program
+    // does. All later calls rely on it: the bindings panic if the library is missing.
     if !unsafe { sys::is_culib_present() } {
         return Err(CudaError::NoDriver);
     }
     let mut version = 0;
-    // SAFETY: writes one integer; allowed before cuInit.
+    // SAFETY: the call writes one integer, and is allowed before cuInit.
     let code = unsafe { sys::cuDriverGetVersion(&raw mut version) };
     if code != CUresult::CUDA_SUCCESS {
         return Err(CudaError::BrokenDriver { cause: words(code) });
@@ -33,7 +33,7 @@ fn try_start() -> Result<i32, CudaError> {
     if version < NEEDED.0 {
         return Err(CudaError::DriverTooOld { found: version_text(version), needed: NEEDED.1 });
     }
-    // SAFETY: initialises the driver; takes no pointers.
+    // SAFETY: the call initialises the driver and takes no pointers.
     match unsafe { sys::cuInit(0) } {
         CUresult::CUDA_SUCCESS => Ok(version),
         CUresult::CUDA_ERROR_NO_DEVICE => Err(CudaError::NoDevice),
@@ -49,13 +49,13 @@ pub(super) fn version_text(version: i32) -> String {
 /// The driver's name and description of a code.
 pub(super) fn words(code: CUresult) -> String {
     let mut texts = [std::ptr::null(), std::ptr::null()];
-    // SAFETY: both calls write a pointer to a static string of the driver, or null for a code it does not know.
+    // SAFETY: both calls write a pointer to a static string of the driver, or null for an unknown code.
     unsafe {
         let _ = sys::cuGetErrorName(code, &raw mut texts[0]);
         let _ = sys::cuGetErrorString(code, &raw mut texts[1]);
     }
     let [name, text] = texts.map(|text| {
-        // SAFETY: not null, so a static, terminated string (above).
+        // SAFETY: the pointer is not null, so it is one of the driver's static, terminated strings.
         (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
     });
     match (name, text) {
@@ -102,7 +102,7 @@ pub(super) use call;
 
 /// An attribute of a launch, whose value is set later.
 pub(super) fn attribute(id: sys::CUlaunchAttributeID) -> sys::CUlaunchAttribute {
-    // SAFETY: plain numbers and pointers, of which zero and null are valid.
+    // SAFETY: the struct has only integers and pointers, for which zero and null are valid.
     sys::CUlaunchAttribute { id, ..unsafe { std::mem::zeroed() } }
 }
 

@@ -25,10 +25,10 @@ impl Cuda {
         driver::start()?;
         let (mut kind, mut managed, mut ordinal) = (0_u32, 0_u32, 0_i32);
         let name = "the driver";
-        // SAFETY: each call writes one number of four bytes; the address is looked up, not followed.
+        // SAFETY: each call writes one number of four bytes; the address is only looked up, not read.
         unsafe {
             let attribute = Pointer::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
-            // An address that CUDA has never heard of is an invalid value.
+            // For an address that CUDA does not know, the driver returns `CUDA_ERROR_INVALID_VALUE`.
             let code = sys::cuPointerGetAttribute((&raw mut kind).cast(), attribute, address);
             if code != sys::CUresult::CUDA_SUCCESS && code != sys::CUresult::CUDA_ERROR_INVALID_VALUE {
                 check(name, "cuPointerGetAttribute", code)?;
@@ -85,7 +85,7 @@ impl Cuda {
     /// numbers.
     pub unsafe fn run_after(&self, stream: u64) -> Result<()> {
         let stream = std::ptr::with_exposed_provenance_mut(stream as usize);
-        // SAFETY: this function's own promise.
+        // SAFETY: guaranteed by the caller of this function.
         unsafe { self.ordered(stream, self.0.main_stream()) }
     }
 
@@ -99,7 +99,7 @@ impl Cuda {
     /// As [`Cuda::run_after`].
     pub unsafe fn run_before(&self, stream: u64) -> Result<()> {
         let stream = std::ptr::with_exposed_provenance_mut(stream as usize);
-        // SAFETY: this function's own promise.
+        // SAFETY: guaranteed by the caller of this function.
         unsafe { self.ordered(self.0.main_stream(), stream) }
     }
 
@@ -112,8 +112,9 @@ impl Cuda {
         self.0.bind()?;
         let name = &self.0.name;
         let mut event = std::ptr::null_mut();
-        // SAFETY: the streams are the caller's promise. The event is of this call alone, so no other thread records it
-        // in between; destroyed while a stream waits for it, it goes when it has been reached. Flag 2: no timing.
+        // SAFETY: the caller guarantees that the streams are valid. The event belongs to this call alone, so no other
+        // thread records it in between; if it is destroyed while a stream waits for it, the driver keeps it until it is
+        // reached. Flag 2 turns timing off.
         unsafe {
             call!(name, cuEventCreate(&raw mut event, 2))?;
             let ordered = call!(name, cuEventRecord(event, first))

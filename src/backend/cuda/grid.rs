@@ -134,7 +134,7 @@ impl GridSteps for Cuda {
         check_weights(a.grid, weights.len())?;
         let [nx, ny, nz] = a.grid.sizes.map(|size| size as u32);
         let shape = tuning::elementwise(self.0.chip, a.grid.points());
-        // Points between two come first, since others need their weights.
+        // Points between two coarse points come first, since the others need their weights.
         for axes in 1..=if nz > 1 { 3 } else { 2 } {
             linear::grid_weights::<T>(
                 *self,

@@ -14,7 +14,7 @@ macro_rules! with_diagonal {
                 let $d = Some(d);
                 $launch
             }
-            // Of the type that is compiled for `Rounded` in any case.
+            // There is no diagonal; the type is one for which the kernels are compiled in any case.
             $crate::backend::Inverse::Identity | $crate::backend::Inverse::General(_) => {
                 let $d = None::<&$crate::backend::cuda::slice::Slice<f32>>;
                 $launch

@@ -42,7 +42,7 @@ mod kernel {
     }
     kernels! {
         "krylov_block.cu", types(T: Scalar as SCALAR, D: Element as DIAGONAL);
-        /// The same for `k` systems side by side.
+        /// Like the kernel above, for `k` systems side by side.
         fn cg_residuals(
             k: u32,
             d: Option<&Slice<D>>,

@@ -86,7 +86,7 @@ impl Argument for &mut Offsets<Cuda> {
     }
 }
 
-/// What tells the type that a macro of a kernel file stands for when the program runs.
+/// An argument that shows at run time which type a macro of the kernel file stands for.
 pub(super) trait Told {
     fn name(&self) -> &'static str;
 }
@@ -103,7 +103,7 @@ impl Told for OffsetsRef<'_, Cuda> {
     }
 }
 
-/// Where there are none, as narrow ones.
+/// Absent offsets are passed as narrow ones.
 impl Told for Option<OffsetsRef<'_, Cuda>> {
     fn name(&self) -> &'static str {
         self.map_or(u32::NAME, |offsets| offsets.name())
@@ -131,7 +131,7 @@ impl<'a> OffsetsRef<'a, Cuda> {
         }
     }
 
-    /// From the address of the first to that behind the last.
+    /// The addresses of the slice's elements; the end is after the last one.
     pub(super) fn addresses(&self) -> Range<u64> {
         match self {
             Self::Narrow(offsets) => offsets.addresses(),
@@ -162,9 +162,9 @@ impl<T: Element, const N: usize> Argument for Constants<T, N> {
 /// Declares kernels: the file, its type parameters with the macros that stand for them in the file (`_` where none
 /// does), and the arguments of each kernel in order. A launch of no blocks does nothing.
 ///
-/// Behind a semicolon stand the macros for types of offsets, each with the argument that tells whether they have 32 or
-/// 64 bits, or with a type's name where the kernel has no such argument: this is known when the program runs, so that
-/// nothing is compiled twice for it.
+/// After a semicolon come the macros for types of offsets. Each has the argument that shows whether offsets have 32 or
+/// 64 bits, or the type's name if the kernel has no such argument. This is decided at run time, so that Rust code is
+/// not compiled twice for it.
 macro_rules! kernels {
     ($file:literal, types $types:tt; $($(#[$doc:meta])* fn $name:ident $arguments:tt;)*) => {
         $($crate::backend::cuda::launch::kernel! { $file, $types, $(#[$doc])* $name $arguments })*
@@ -186,8 +186,8 @@ macro_rules! kernel {
             let written = [$(launch::Argument::written(&$argument)),*];
             $(let $argument = launch::Argument::bits($argument);)*
             let mut arguments: [*mut std::ffi::c_void; _] = [$((&raw const $argument).cast_mut().cast()),*];
-            // SAFETY: the declaration above gives the arguments of the kernel of this name, in order; each pointer is
-            // to a local that outlives the call.
+            // SAFETY: the declaration above lists the arguments of this kernel in order, and each pointer is to a local
+            // variable that outlives the call.
             unsafe { launch::launch(cuda, &shape, unit, stringify!($name), &written, &mut arguments) }
         }
     };
@@ -246,10 +246,10 @@ pub(super) unsafe fn launch(
         };
     }
     if kernel.early {
-        // SAFETY: by the caller.
+        // SAFETY: guaranteed by the caller.
         return unsafe { enqueue_early(cuda, kernel, blocks, *shape, arguments) };
     }
-    // SAFETY: by the caller; the driver copies the arguments before it returns.
+    // SAFETY: guaranteed by the caller; the driver copies the arguments before it returns.
     unsafe {
         call!(
             &cuda.0.name,
@@ -285,7 +285,7 @@ unsafe fn enqueue_early(
         attribute(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
     early.value.programmaticStreamSerializationAllowed = 1;
     let config = configuration((blocks, shape.threads, shape.shared), cuda.0.stream(), &mut early);
-    // SAFETY: by the caller; the driver copies the arguments and the attribute before it returns.
+    // SAFETY: guaranteed by the caller; the driver copies the arguments and the attribute before it returns.
     unsafe {
         call!(
             &cuda.0.name,

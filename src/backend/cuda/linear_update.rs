@@ -125,7 +125,7 @@ pub(super) fn linear_update<T: Scalar>(
         for (part, word) in words.into_iter().enumerate() {
             table[REFERENCES + MOST * part + p] = word as u32;
         }
-        // Outputs have their new values there.
+        // A product may read an input that no update reads. The new values of outputs are in registers already.
         for vector in [product.left, product.right].into_iter().filter(|&v| v < inputs.len()) {
             reads |= 1 << vector;
         }

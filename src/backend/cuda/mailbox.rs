@@ -52,7 +52,8 @@ pub struct Mailbox<T: Element> {
     element: PhantomData<T>,
 }
 
-// SAFETY: the ring is read through atomics and volatile reads under the lock of `taken`, and written by the device.
+// SAFETY: the host reads the ring through atomics and volatile reads while it holds the lock `taken`; the device writes
+// it.
 unsafe impl<T: Element> Send for Mailbox<T> {}
 // SAFETY: as above.
 unsafe impl<T: Element> Sync for Mailbox<T> {}
@@ -76,8 +77,8 @@ impl<T: Element> Mailbox<T> {
         };
         let counter = cuda.zeros(1)?;
         let (mut ring, mut on_device) = (std::ptr::null_mut(), 0);
-        // SAFETY: flag 2: mapped into the device's address space; each call writes one pointer. The memory is not
-        // initialised by the driver, so it is zeroed over its whole length before anyone reads it.
+        // SAFETY: flag 2 maps the memory into the device's address space, and each call writes one pointer. The driver
+        // does not initialise the memory, so all of it is zeroed before it is read.
         unsafe {
             let bytes = 8 * slot_words.max(1) * SLOTS;
             call!(&cuda.0.name, cuMemHostAlloc(&raw mut ring, bytes, 2))?;
@@ -105,7 +106,7 @@ impl<T: Element> Mailbox<T> {
         let bytes = size_of_val(message);
         let to = message.as_mut_ptr().cast::<u8>();
         for i in 0..self.slot_words {
-            // SAFETY: inside of the ring, which is aligned to a page; the device writes words whole.
+            // SAFETY: the word is inside of the ring, which is page-aligned; the device writes whole words.
             let word = unsafe { AtomicU64::from_ptr(self.ring.add(slot + i)) }.load(Ordering::Acquire);
             match ((word >> 32) as u32).wrapping_sub(number as u32).cast_signed() {
                 0 => {}
@@ -118,8 +119,8 @@ impl<T: Element> Mailbox<T> {
             }
             let part = (word as u32).to_le_bytes();
             let count = (bytes - 4 * i).min(4);
-            // SAFETY: `count` bytes of the message from byte 4 i on; whatever bits the device copies were those of an
-            // element there, and a message that is read in part is not told of.
+            // SAFETY: copies `count` bytes of the message from byte 4 i on. The bits are those of an element that the
+            // device has copied, and a message that was read only in part is not reported.
             unsafe { to.add(4 * i).copy_from_nonoverlapping(part.as_ptr(), count) };
         }
         Ok(true)
@@ -128,9 +129,9 @@ impl<T: Element> Mailbox<T> {
 
 impl<T: Element> Drop for Mailbox<T> {
     fn drop(&mut self) {
-        // The device may still post: wait for it. After a fault nothing runs any more.
+        // The device may still write messages, so wait for it. After a fault nothing runs any more.
         let _ = self.cuda.0.synchronize();
-        // SAFETY: allocated by `new`, freed once, no work that writes to it is left. Recordings borrow the mailbox.
+        // SAFETY: allocated by `new`, freed once, and no pending work writes to it: recordings borrow the mailbox.
         let _ = unsafe { sys::cuMemFreeHost(self.ring.cast()) };
     }
 }
@@ -153,8 +154,8 @@ impl<T: Element> Trait<T> for Mailbox<T> {
         let mut turns = 0_u32;
         loop {
             turns = turns.wrapping_add(1);
-            // From time to time: if the stream is idle and no message has arrived, none will; if the stream failed,
-            // this returns the error.
+            // Checks the stream from time to time: if it is idle and no message has arrived, none will; if it has
+            // failed, this returns the error.
             let idle = (!wait || turns.is_multiple_of(LOOKS)) && backend.0.idle()?;
             if self.look(number, message)? {
                 *taken = number;

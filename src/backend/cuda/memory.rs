@@ -40,7 +40,7 @@ impl Cuda {
     /// the device.
     pub(super) fn look_at<T: Element, R>(self, from: &Slice<T>, look: impl FnOnce(&[T]) -> R) -> Result<R> {
         record::forbid(self, "a copy to the host")?;
-        // SAFETY: the slice's own address and length.
+        // SAFETY: the address and length are those of the slice.
         unsafe { self.0.staging.look_at(from.address(), from.len(), look) }
     }
 
@@ -85,7 +85,7 @@ impl Backend for Cuda {
     fn zeros<T: Element>(&self, len: usize) -> Result<DeviceVec<T>> {
         let buffer = self.uninitialised::<T>(len)?;
         if len > 0 {
-            // SAFETY: the allocation just made, over its whole length.
+            // SAFETY: clears the whole allocation that was just made.
             unsafe {
                 super::driver::call!(
                     &self.0.name,
@@ -188,7 +188,7 @@ impl Backend for Cuda {
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
         let narrow = word(0);
         self.0.bind()?;
-        // SAFETY: the slice's whole length, in units of its element.
+        // SAFETY: fills the whole slice, in units of its element.
         let code = unsafe {
             match size_of::<T>() {
                 1 => sys::cuMemsetD8Async(address, narrow as u8, n, stream),
@@ -225,7 +225,7 @@ impl Backend for Cuda {
 fn bits<T: Element>(value: T) -> [u8; 16] {
     const { assert!(size_of::<T>() <= 16) };
     let mut bytes = [0; 16];
-    // SAFETY: an element is plain bits without padding, and the array has room for them.
+    // SAFETY: an element is plain bits without padding, and the array is large enough.
     unsafe {
         std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), bytes.as_mut_ptr(), size_of::<T>())
     };

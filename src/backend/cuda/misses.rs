@@ -24,7 +24,7 @@ impl Device {
         }
         self.bind()?;
         let (mut count, address) = (0_u32, self.workspaces.counter(place));
-        // SAFETY: four bytes of the shared buffer, read behind all work; `count` outlives the wait below.
+        // SAFETY: copies four bytes of the shared buffer after all earlier work; `count` outlives the wait below.
         unsafe {
             call!(&self.name, cuMemcpyDtoHAsync_v2((&raw mut count).cast(), address, 4, self.main_stream()))
         }?;
@@ -32,12 +32,12 @@ impl Device {
         if count == 0 {
             return Ok(());
         }
-        // SAFETY: the same four bytes, cleared before all later work.
+        // SAFETY: clears the same four bytes before all later work.
         unsafe { call!(&self.name, cuMemsetD8Async(address, 0, 4, self.main_stream())) }?;
         Err(Error::InvalidArgument(format!("{count} indices of a gather or scatter lie out of range")))
     }
 
-    /// Recorded work may check indices at every replay.
+    /// Notes that this thread has replayed recorded work, which may have checked indices.
     pub(super) fn note_replay(&self) {
         self.checks_indices.fetch_or(1 << place_of_thread(), Ordering::Relaxed);
     }

@@ -33,7 +33,7 @@ pub(super) struct Kernel {
     pub(super) launched: &'static AtomicBool,
 }
 
-// SAFETY: a function's handle is valid in every thread, for as long as its module is loaded: here, for ever.
+// SAFETY: the handle of a function is valid in every thread while its module is loaded, and modules are never unloaded.
 unsafe impl Send for Kernel {}
 // SAFETY: as above.
 unsafe impl Sync for Kernel {}
@@ -81,7 +81,7 @@ impl Cuda {
             return Ok(kernel);
         }
         let _ours = kernels.ahead.take(&unit);
-        // Another thread may have been first.
+        // Another thread may have loaded it while this one waited for the lock.
         if let Some(kernel) = known() {
             return Ok(kernel);
         }
@@ -123,7 +123,7 @@ impl Cuda {
     pub fn compile_ahead(&self, units: Vec<Unit>) -> CompilingAhead {
         let device = self.0;
         device.kernels.ahead.start(units, |unit| {
-            // Every thread that needs a unit that failed gets the error.
+            // A failure is ignored here: a thread that needs the unit compiles it again and gets the error.
             if !device.kernels.modules().contains_key(unit)
                 && let Ok(module) = load(device, unit)
             {
@@ -159,7 +159,7 @@ impl Cuda {
     pub(super) fn holds(self, unit: Unit, name: &'static str, shape: &Shape) -> Result<bool> {
         let kernel = self.kernel(shape.unit(unit), name, shape)?;
         match shape.together {
-            // A cluster that can't be is an error to the driver.
+            // The driver returns an error for a cluster size that it does not support.
             Together::Cluster => Ok(self.clusters(kernel.function, shape, shape.blocks)?.unwrap_or(0) > 0),
             Together::Clusters(_) => Ok(kernel.resident > 0),
             Together::No | Together::Grid => Ok(shape.blocks <= kernel.resident),
@@ -222,12 +222,12 @@ impl Cuda {
         let (mut function, mut blocks) = (std::ptr::null_mut(), 0);
         let entry = CString::new(name).unwrap_or_default();
         self.0.bind()?;
-        // SAFETY: a loaded module and a terminated name; the calls write one handle and one integer. More than 48 KiB
-        // of shared memory need leave.
+        // SAFETY: the module is loaded and the name is terminated; the calls write one handle and one integer. A kernel
+        // has to request more than 48 KiB of shared memory explicitly.
         unsafe {
             call!(device, cuModuleGetFunction(&raw mut function, module, entry.as_ptr()))?;
             if shape.shared > 0 {
-                // The function keeps one limit for launches of all sizes: all that there is.
+                // A function has one limit for launches of all sizes, so it is set to the maximum.
                 let (bytes, mut fixed) = (Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 0);
                 let declared = Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
                 call!(device, cuFuncGetAttribute(&raw mut fixed, declared, function))?;
@@ -257,7 +257,7 @@ impl Cuda {
             Together::Clusters(size) if size > 1 => self.clusters(function, shape, size)?.unwrap_or(0) * size,
             _ => blocks.max(1) as u32 * self.0.chip.multiprocessors,
         };
-        // Kernels stay for the life of the process, and this with them.
+        // Leaked, since kernels live as long as the process.
         Ok(Kernel { function, resident, early: false, launched: Box::leak(Box::default()) })
     }
 }
@@ -269,13 +269,13 @@ impl Cuda {
         use CUfunction_attribute as Attribute;
         let (chip, device, mut declared) = (self.0.chip, &self.0.name, 0);
         let size = Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
-        // SAFETY: the function is loaded; the call writes one integer.
+        // SAFETY: the function is loaded, and the call writes one integer.
         unsafe { call!(device, cuFuncGetAttribute(&raw mut declared, size, kernel.function)) }?;
         let a_block = declared as u32 + shape.shared + chip.shared_reserved;
         let needed = kernel.resident / chip.multiprocessors * a_block;
         let percent = (100 * needed).div_ceil(chip.shared_a_multiprocessor).min(100);
         let share = Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
-        // SAFETY: the function is loaded; this is a hint, in percent.
+        // SAFETY: the function is loaded; the call sets a preference, in percent.
         unsafe { call!(device, cuFuncSetAttribute(kernel.function, share, percent as i32)) }
     }
 }
@@ -284,18 +284,18 @@ impl Cuda {
 fn record_unit(story: &str) {
     let Some(path) = std::env::var_os("RESIDUA_UNITS") else { return };
     let file = OpenOptions::new().append(true).create(true).open(path);
-    // It is for those who look for what takes time; a solve does not fail for it.
+    // The log is only for diagnosis, so a failure to write it is ignored.
     let _ = file.and_then(|mut file| file.write_all(story.as_bytes()));
 }
 
 fn load(device: &Stream, unit: &Unit) -> Result<Module> {
     let chip = device.chip.capability;
     let start = Instant::now();
-    // `residua devices` reports an archive that cannot be used. Here, units that it lacks or that the driver refuses
-    // are compiled.
+    // `residua devices` reports an archive that cannot be used. Here, units that are missing from the archive, or that
+    // the driver rejects, are compiled instead.
     let packed = packed_kernels(chip).ok().flatten().and_then(|kernels| kernels.code(unit));
     if let Some(code) = packed {
-        // The driver reads numbers in the code in place.
+        // The driver reads aligned numbers in the code, so it is copied to an allocation of its own.
         let (from, code) = (start.elapsed(), code.to_vec());
         if let Ok(module) = Module::load(device, unit, &code, from, "from the archive")? {
             return Ok(module);
@@ -327,7 +327,7 @@ impl Module {
         let start = Instant::now();
         let mut handle = std::ptr::null_mut();
         device.enter()?;
-        // SAFETY: machine code carries its own length, PTX ends with a zero byte.
+        // SAFETY: machine code contains its own length, and PTX ends with a zero byte.
         let answer = unsafe { sys::cuModuleLoadData(&raw mut handle, code.as_ptr().cast()) };
         match answer {
             CUresult::CUDA_ERROR_INVALID_IMAGE

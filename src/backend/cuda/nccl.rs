@@ -32,6 +32,7 @@ const NCCL: Wanted =
 /// Bytes of the identifier of a new communicator.
 const ID: usize = 128;
 
+/// NCCL's identifier of a communicator, as in nccl.h.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct UniqueId([c_char; ID]);
@@ -88,8 +89,8 @@ impl Table {
 
     fn open(file: &Path, flags: c_int) -> Result<Table, String> {
         let told = |error: libloading::Error| format!("{}: {error}", file.display());
-        // SAFETY: the file bears NCCL's name, or the user says that it is NCCL; its initialisers are those of any
-        // program that links it. The types are those of nccl.h.
+        // SAFETY: the file has NCCL's name, or the user says that it is NCCL, so its initialisers are those that any
+        // program linked to it runs. The types are those of nccl.h.
         unsafe {
             let library = Library::open(Some(file), flags).map_err(told)?;
             Ok(Table {
@@ -113,7 +114,7 @@ impl Table {
         if code == 0 {
             return Ok(());
         }
-        // SAFETY: a text of the library's own, which stays.
+        // SAFETY: the library returns a static, terminated string.
         let text = unsafe { (self.error_string)(code).as_ref().map(|text| CStr::from_ptr(text)) };
         let cause = text.map_or_else(|| format!("code {code}"), |text| text.to_string_lossy().into_owned());
         Err(CudaError::Call { call, device: device.into(), cause }.into())
@@ -126,7 +127,7 @@ impl Table {
 /// [`Error::Unsupported`] if there is no NCCL, or if it fails.
 pub fn unique_id() -> Result<Vec<u8>> {
     let (table, mut id) = (Table::get()?, UniqueId([0; ID]));
-    // SAFETY: writes a name.
+    // SAFETY: the call writes one identifier.
     let code = unsafe { (table.unique_id)(&raw mut id) };
     table.check("ncclGetUniqueId", "this machine", code)?;
     Ok(id.0.iter().map(|&byte| byte.cast_unsigned()).collect())
@@ -143,7 +144,7 @@ pub struct Nccl {
     gathered: DeviceVec<u64>,
 }
 
-// SAFETY: a communicator may be used by any thread, by one at a time: all functions take `&mut self`.
+// SAFETY: any thread may use a communicator, one at a time: all functions take `&mut self`.
 unsafe impl Send for Nccl {}
 
 impl std::fmt::Debug for Nccl {
@@ -164,7 +165,7 @@ impl Nccl {
         let gathered = cuda.zeros(2 * tuning::PEERS_MOST * ranks)?;
         cuda.0.bind()?;
         let mut comm = std::ptr::null_mut();
-        // SAFETY: writes a handle; the context of the GPU is bound.
+        // SAFETY: the call writes one handle, and the GPU's context is current.
         let code = unsafe { (table.init_rank)(&raw mut comm, ranks as c_int, name, rank as c_int) };
         table.check("ncclCommInitRank", &cuda.0.name, code)?;
         let mut made = Self { table, cuda, comm, rank, ranks, gathered };
@@ -177,7 +178,7 @@ impl Nccl {
     /// The library's version as text.
     pub fn version(&self) -> String {
         let mut version = 0;
-        // SAFETY: writes a number.
+        // SAFETY: the call writes one number.
         unsafe { (self.table.version)(&raw mut version) };
         format!("{}.{}.{}", version / 10_000, version / 100 % 100, version % 100)
     }
@@ -196,7 +197,7 @@ impl Nccl {
     /// If another rank has gone, or the connection to it is broken.
     pub fn check_all(&self) -> Result<()> {
         let mut code = 0;
-        // SAFETY: writes a code.
+        // SAFETY: the call writes one code.
         let told = unsafe { (self.table.async_error)(self.comm, &raw mut code) };
         self.check("ncclCommGetAsyncError", told)?;
         self.check("NCCL", code)
@@ -212,8 +213,8 @@ impl Nccl {
             let count = (sums.len() - first).min(tuning::PEERS_MOST);
             let part = Cuda::part_mut(sums, first..first + count);
             let all = self.gathered.address();
-            // SAFETY: `gathered` has room for as many scalars of 16 bytes of each rank; both live until the stream has
-            // done with them, in a recording too, since it borrows what it works on.
+            // SAFETY: `gathered` has room for one scalar of 16 bytes per rank. Both buffers live until the stream has
+            // finished, even in a recording, which borrows the buffers that it uses.
             let code = unsafe {
                 (self.table.all_gather)(
                     part.address() as *const c_void,
@@ -244,13 +245,13 @@ impl Nccl {
         Error::check_dimension("entries to send", counts[0].iter().sum(), send.len())?;
         Error::check_dimension("entries to receive", counts[1].iter().sum(), receive.len())?;
         let (mut from, mut to) = (send.address(), receive.address());
-        // SAFETY: begins a group, which ends below whatever happens between.
+        // SAFETY: starts a group, which always ends below.
         self.check("ncclGroupStart", unsafe { (self.table.group_start)() })?;
         let mut outcome = Ok(());
         for rank in 0..self.ranks {
             let [sent, received] = counts.map(|counts| counts[rank] * size_of::<T>());
             if sent > 0 && outcome.is_ok() {
-                // SAFETY: the entries lie in `send`, by the sum of the counts, and stay until the stream has done.
+                // SAFETY: the sum of the counts is the length of `send`, which lives until the stream has finished.
                 let code = unsafe {
                     (self.table.send)(
                         from as *const c_void,
@@ -264,7 +265,7 @@ impl Nccl {
                 outcome = self.check("ncclSend", code);
             }
             if received > 0 && outcome.is_ok() {
-                // SAFETY: as above, in `receive`.
+                // SAFETY: as above, for `receive`.
                 let code = unsafe {
                     (self.table.receive)(
                         to as *mut c_void,
@@ -279,7 +280,7 @@ impl Nccl {
             }
             (from, to) = (from + sent as u64, to + received as u64);
         }
-        // SAFETY: ends the group.
+        // SAFETY: ends the group that was started above.
         let ended = self.check("ncclGroupEnd", unsafe { (self.table.group_end)() });
         outcome.and(ended)
     }
@@ -288,7 +289,7 @@ impl Nccl {
 impl Drop for Nccl {
     fn drop(&mut self) {
         let _ = self.cuda.synchronize();
-        // SAFETY: the communicator of `join`, which nothing of this process uses any more.
+        // SAFETY: the communicator was created by `join`, and nothing in this process uses it any more.
         unsafe { (self.table.destroy)(self.comm) };
     }
 }

@@ -130,8 +130,8 @@ impl Windows {
         let pieces = n.div_ceil(piece);
         let marks =
             (0..=pieces).map(|k| numbers.partition_point(|&number| (number as usize) < k * piece) as u32);
-        // The entries that others need are mostly at both ends: pieces are taken from the far end on, and then from the
-        // near one.
+        // Neighbours mostly need entries at both ends of the vector: first come the pieces at the far end, then those
+        // at the near end.
         let far = numbers.partition_point(|&number| (number as usize) < n / 2);
         let first = numbers.get(far).map_or(0, |&number| number as usize / piece);
         let cuda = self.cuda();

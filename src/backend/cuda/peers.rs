@@ -98,7 +98,7 @@ pub struct Window {
     room: usize,
 }
 
-/// Where sums go, and where they come from, if not to memory and from there.
+/// The windows through which sums are sent to other ranks and received from them, if they do not go through memory.
 pub(super) struct Way<'a> {
     pub(super) rank: u64,
     pub(super) ranks: u64,
@@ -107,7 +107,7 @@ pub(super) struct Way<'a> {
     pub(super) room: u64,
 }
 
-/// The windows of all ranks, as this process sees them, and how far it has come.
+/// The windows of all ranks, mapped into this process, and the number of exchanges that it has done.
 #[derive(Debug)]
 pub struct Windows {
     cuda: Cuda,
@@ -128,7 +128,7 @@ struct Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        // SAFETY: opened by `Windows::open`, and all work of this process that used it is done.
+        // SAFETY: opened by `Windows::open`, and all work of this process that used it has finished.
         let _ = self.cuda.0.bind().map(|()| unsafe { sys::cuIpcCloseMemHandle(self.address) });
     }
 }
@@ -143,11 +143,11 @@ impl Window {
         let bytes = 16 * ranks + 2 * ranks * tuning::PEERS_MOST * 32 + 2 * ranks * room;
         let (mut address, mut name) = (0, sys::CUipcMemHandle_st { reserved: [0; HANDLE] });
         cuda.0.bind()?;
-        // SAFETY: writes an address.
+        // SAFETY: the call writes one address.
         unsafe { call!(&cuda.0.name, cuMemAlloc_v2(&raw mut address, bytes))? };
-        // From here on the memory is given back whatever fails.
+        // From here on, dropping `made` frees the memory if a call fails.
         let mut made = Self { cuda, address, handle: [0; HANDLE], room };
-        // SAFETY: clears the allocation, and writes a name of it.
+        // SAFETY: clears the allocation and writes its IPC handle.
         unsafe {
             call!(&cuda.0.name, cuMemsetD8_v2(address, 0, bytes))?;
             call!(&cuda.0.name, cuIpcGetMemHandle(&raw mut name, address))?;
@@ -165,8 +165,8 @@ impl Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
-        // SAFETY: the allocation of `new`, which nothing of this process uses any more. Errors cannot be told from
-        // here.
+        // SAFETY: the memory was allocated by `new`, and nothing in this process uses it any more. A destructor can't
+        // report errors.
         let _ = self.cuda.0.bind().map(|()| unsafe { sys::cuMemFree_v2(self.address) });
     }
 }
@@ -190,7 +190,7 @@ impl Windows {
                 *to = byte as _;
             }
             let (mut address, lazily) = (0, sys::CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
-            // SAFETY: writes an address; whatever the name says, the driver checks it.
+            // SAFETY: the call writes one address; the driver checks the handle.
             unsafe {
                 call!(&cuda.0.name, cuIpcOpenMemHandle_v2(&raw mut address, name, lazily as u32))?;
             }
@@ -214,6 +214,7 @@ impl Windows {
         self.cuda
     }
 
+    /// The windows for the sums of the next round.
     pub(super) fn way(&mut self) -> Way<'_> {
         let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
         Way { rank, ranks, windows: &self.addresses, rounds: &mut self.state, room }
@@ -263,7 +264,7 @@ impl Windows {
         if 4 * count > room {
             return Err(Error::InvalidArgument(format!("{count} words in a window of {room} bytes")));
         }
-        // No scalar is touched: any type of them serves.
+        // The kernel sends words, so the scalar type does not matter.
         let shape = tuning::peers_words(words.len());
         kernel::peers_send_words::<f32>(
             self.cuda,

@@ -138,7 +138,7 @@ pub(super) fn streamed<V: Widen<T>, T: Scalar>(
     let n = a.rows;
     work.check(n)?;
     let Persistent::Cg(work) = work else { return Ok(false) };
-    // A warp takes a section, and blocks their rows in order.
+    // The kernels need slices of a warp's height, in the order of rows.
     if matches!(work.inverse, Inverse::General(_)) || n == 0 || a.height != 32 || a.order.is_some() {
         return Ok(false);
     }
@@ -196,13 +196,13 @@ pub(super) fn resident<V: Widen<T>, T: Scalar>(
 ) -> Result<bool> {
     let n = a.rows;
     work.check(n)?;
-    // Whatever its pattern, a system with more vectors and values than this has no place.
+    // A system with more vectors and values than this does not fit, whatever its pattern is.
     let chip = cuda.0.chip;
     let room = chip.multiprocessors as usize * chip.shared_a_block as usize;
     if n == 0 || n * size_of::<T>() + a.values.len() * size_of::<V>() > room {
         return Ok(false);
     }
-    // Kernels of all methods have the same bounds and the same shared memory: where one is held, all are.
+    // The kernels of all methods have the same launch bounds and shared memory, so one check is enough.
     let holds = |shape: &Shape| match &work {
         Persistent::Cg(work) => with_diagonal!(work.inverse, n, d => {
             let unit = unit::<T, V>("cg_resident.cu", Some(name_of(d)), a.offsets);
@@ -286,8 +286,8 @@ fn name_of<D: Element>(_: Option<&Slice<D>>) -> &'static str {
     D::NAME
 }
 
-/// The unit of a kernel that keeps a matrix on the chip, for any method, with the element of a diagonal where it has
-/// one. Its types stand in the order of the kernel's declaration: in another one they would be another unit.
+/// Returns the unit of a kernel that keeps a matrix on the chip, for any method. `diagonal` is the type of a diagonal
+/// if there is one. The types must have the order of the kernel's declaration, since their order is part of a unit.
 fn unit<T: Scalar, V: Element>(
     file: &'static str,
     diagonal: Option<&'static str>,

@@ -102,6 +102,7 @@ impl Kept {
         gone
     }
 
+    /// Removes and returns all blocks.
     fn take_all(&mut self) -> Vec<Allocation> {
         self.bytes = 0;
         std::mem::take(&mut self.blocks)
@@ -127,6 +128,7 @@ impl Pool {
         Ok(Pool { driver, kept: kept.then(Mutex::default), usage })
     }
 
+    /// The freed blocks that are kept for reuse; `None` if freed memory is not kept.
     fn kept(&self) -> Option<MutexGuard<'_, Kept>> {
         self.kept.as_ref().map(lock)
     }
@@ -147,7 +149,7 @@ impl Pool {
     pub(super) fn allocate(&self, bytes: usize, stream: CUstream) -> Result<Allocation, CUresult> {
         let bytes = whole(bytes);
         let mut address = 0;
-        // SAFETY: writes one address. The pool hands memory out in the order of the stream.
+        // SAFETY: the call writes one address. The pool allocates in stream order.
         let code = unsafe {
             match self.driver {
                 Some(_) => sys::cuMemAllocAsync(&raw mut address, bytes, stream),
@@ -183,7 +185,7 @@ impl Pool {
     /// Returns the unused memory of the driver's pool to the system.
     pub(super) fn trim(&self, name: &str) -> Result<()> {
         match self.driver {
-            // SAFETY: the device's pool; what is allocated stays.
+            // SAFETY: this is the device's pool, and memory that is in use stays allocated.
             Some(pool) => unsafe { call!(name, cuMemPoolTrimTo(pool, 0)) },
             None => Ok(()),
         }
@@ -192,8 +194,8 @@ impl Pool {
     /// Returns memory to the driver, after the stream's work.
     fn give_back(&self, allocations: impl IntoIterator<Item = Allocation>, stream: CUstream) {
         for block in allocations {
-            // SAFETY: each came from `allocate` and nobody has it any more; without a pool the stream is waited for.
-            // Errors cannot be told from here; a device that is lost tells them at its next operation.
+            // SAFETY: each address came from `allocate` and is no longer in use; without a pool, the stream is waited
+            // for. A destructor can't report errors; if the device is lost, its next operation reports it.
             unsafe {
                 let _ = match self.driver {
                     Some(_) => sys::cuMemFreeAsync(block.address, stream),
@@ -215,7 +217,7 @@ fn whole(bytes: usize) -> usize {
 fn keeping_pool(name: &str, device: CUdevice) -> Result<CUmemoryPool> {
     let mut pool = std::ptr::null_mut();
     let mut threshold = u64::MAX;
-    // SAFETY: writes one handle; the attribute is a 64-bit integer.
+    // SAFETY: the call writes one handle, and the attribute is a 64-bit integer.
     unsafe {
         call!(name, cuDeviceGetDefaultMemPool(&raw mut pool, device))?;
         call!(

@@ -45,14 +45,14 @@ pub struct Recording<'a> {
 /// An executable graph.
 struct Graph(CUgraphExec);
 
-// SAFETY: the driver takes graphs from any thread, one at a time, which `&mut self` of `replay` ensures.
+// SAFETY: the driver accepts graphs from any thread, one at a time, which `&mut self` of `replay` ensures.
 unsafe impl Send for Graph {}
-// SAFETY: nothing is done through a shared reference.
+// SAFETY: no method uses a shared reference.
 unsafe impl Sync for Graph {}
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        // SAFETY: made by instantiation, destroyed once; the driver waits for launches under way.
+        // SAFETY: created by instantiation and destroyed once; the driver waits for launches that are running.
         let _ = unsafe { sys::cuGraphExecDestroy(self.0) };
     }
 }
@@ -70,10 +70,10 @@ impl Replay for Recording<'_> {
         }
         self.cuda.0.bind()?;
         self.cuda.0.note_replay();
-        // Another thread may be between the two launches of a product, and the recording may have such products too.
+        // Another thread may be between the two launches of a product; the recording may contain such products too.
         let _pieces = self.cuda.0.workspaces.pieces(0)?;
-        // SAFETY: graph and stream are valid; everything that the graph refers to is kept or borrowed by `self`, and
-        // freed behind this launch on the same stream.
+        // SAFETY: the graph and the stream are valid. Everything that the graph refers to is kept or borrowed by
+        // `self`, and freed only after this launch, on the same stream.
         unsafe { call!(&self.cuda.0.name, cuGraphLaunch(self.graph.0, self.cuda.0.main_stream())) }
     }
 }
@@ -87,8 +87,8 @@ struct Capture {
 impl Drop for Capture {
     fn drop(&mut self) {
         drop(Kept { cuda: self.cuda, allocations: capture::end() });
-        // SAFETY: the stream was made by `record` and is used by nothing else. A capture still under way is given up
-        // with it.
+        // SAFETY: the stream was made by `record`, and nothing else uses it. Destroying it also abandons a capture that
+        // has not ended.
         unsafe {
             let mut graph = std::ptr::null_mut();
             let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
@@ -110,10 +110,10 @@ pub(super) fn record<'a>(cuda: Cuda, body: impl FnMut() -> Result<()> + Send + '
     forbid(cuda, "a recording")?;
     device.bind()?;
     let mut stream = std::ptr::null_mut();
-    // SAFETY: writes one handle; the stream does not wait for the default stream.
+    // SAFETY: the call writes one handle; the stream does not wait for the default stream.
     unsafe { call!(&device.name, cuStreamCreate(&raw mut stream, 1)) }?;
     let under_way = Capture { cuda, stream };
-    // SAFETY: a stream of our own, on which nothing was enqueued.
+    // SAFETY: this stream is used by `record` alone, and has no pending work.
     unsafe {
         call!(
             &device.name,
@@ -131,8 +131,8 @@ pub(super) fn record<'a>(cuda: Cuda, body: impl FnMut() -> Result<()> + Send + '
 fn instantiate(capture: &Capture) -> Result<Graph> {
     let name = &capture.cuda.0.name;
     let (mut graph, mut executable) = (std::ptr::null_mut(), std::ptr::null_mut());
-    // SAFETY: ends the capture that `record` began on this thread; the graph is copied by instantiation and destroyed;
-    // each handle is written before it is used.
+    // SAFETY: this ends the capture that `record` began on this thread. Instantiation copies the graph, which is then
+    // destroyed; each handle is written before it is used.
     unsafe {
         call!(name, cuStreamEndCapture(capture.stream, &raw mut graph))?;
         let result = call!(name, cuGraphInstantiateWithFlags(&raw mut executable, graph, 0));

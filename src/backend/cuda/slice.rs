@@ -62,8 +62,8 @@ impl<T> Slice<T> {
         debug_assert!(address != 0);
         let pointer =
             std::ptr::slice_from_raw_parts(std::ptr::without_provenance::<()>(address as usize), len);
-        // SAFETY: not null, alignment one, no bytes (module text). The cast keeps the length. The caller chooses the
-        // lifetime: that of the owner of the device memory.
+        // SAFETY: the pointer is not null, the alignment is one, and the referent has no bytes (see the module). The
+        // cast keeps the length. The caller chooses the lifetime, which is that of the owner of the device memory.
         unsafe { &*(pointer as *const Slice<T>) }
     }
 
@@ -71,8 +71,8 @@ impl<T> Slice<T> {
         debug_assert!(address != 0);
         let pointer =
             std::ptr::slice_from_raw_parts_mut(std::ptr::without_provenance_mut::<()>(address as usize), len);
-        // SAFETY: as in `at`; a referent without bytes overlaps nothing, so the exclusiveness of `&mut` holds on the
-        // host, and on the device the caller splits ranges that are disjoint.
+        // SAFETY: as in `at`. A referent without bytes overlaps nothing, so `&mut` is exclusive on the host; on the
+        // device, the caller splits disjoint ranges.
         unsafe { &mut *(pointer as *mut Slice<T>) }
     }
 

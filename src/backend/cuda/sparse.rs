@@ -60,7 +60,7 @@ impl Classes {
 /// Rows of a class.
 struct Rows<'a> {
     count: usize,
-    /// None if these are all rows.
+    /// The rows to process; `None` means all rows.
     listed: Option<&'a Slice<u32>>,
 }
 
@@ -141,7 +141,7 @@ impl Dealt {
         Ok(this)
     }
 
-    /// By the number of products of each row.
+    /// Classifies rows by their number of products.
     fn of_products<V: Scalar>(
         cuda: Cuda,
         (of_a, a): (OffsetsRef<'_, Cuda>, &CsrParts<'_, V, Cuda>),
@@ -161,7 +161,7 @@ impl Dealt {
         if self.places[MANY_PRODUCTS..].iter().all(Range::is_empty) {
             return Ok(None);
         }
-        // Classes with few rows have joined the next.
+        // Classes with few rows were merged with the next class.
         let sorted = (1..MANY_PRODUCTS).rfind(|&class| !self.places[class].is_empty()).unwrap_or(0);
         Self::by_length(cuda, of_rows, sorted, offsets).map(Some)
     }
@@ -216,7 +216,7 @@ fn check_columns(columns: usize) -> Result<()> {
     Ok(())
 }
 
-/// The same offsets in 64 bits.
+/// Copies the offsets as 64-bit integers.
 fn wide(cuda: Cuda, offsets: OffsetsRef<'_, Cuda>) -> Result<DeviceVec<u64>> {
     let rows = offsets.len() - 1;
     let (mut lengths, mut wide) = (cuda.buffer(rows)?, cuda.buffer(rows + 1)?);

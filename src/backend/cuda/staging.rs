@@ -28,7 +28,7 @@ struct Pinned {
     copied: CUevent,
 }
 
-// SAFETY: pinned memory and events belong to the process, not to a thread; a lock guards their use.
+// SAFETY: pinned memory and events belong to the process, not to a thread, and a lock guards their use.
 unsafe impl Send for Pinned {}
 
 impl Default for Pinned {
@@ -44,7 +44,7 @@ impl Pinned {
             return Ok(());
         }
         let (mut memory, mut copied) = (std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: each call writes one handle. Flag 2 of an event: no timing. They live as long as the process.
+        // SAFETY: each call writes one handle; the handles live as long as the process. Flag 2 turns timing off.
         unsafe {
             call!(name, cuEventCreate(&raw mut copied, 2))?;
             call!(name, cuMemHostAlloc(&raw mut memory, bytes, 0))?;
@@ -101,15 +101,15 @@ impl Staging {
         self.stream.bind()?;
         let (name, stream) = (&self.stream.name, self.stream.main_stream());
         if bytes <= DIRECT {
-            // SAFETY: by the caller; the driver has read pageable memory when it returns.
+            // SAFETY: guaranteed by the caller; the driver has read pageable memory when it returns.
             return unsafe { call!(name, cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, stream)) };
         }
-        // Threads that parse a file have better to do than to take part in the copy of what they parsed.
+        // Small copies are not divided among threads, which are then free to parse a file.
         let shared = bytes > UP;
         for start in (0..bytes).step_by(UP) {
             let pinned = self.next_up()?;
             let length = UP.min(bytes - start);
-            // SAFETY: the buffer's last copy has ended when its event has; offsets stay below `bytes`.
+            // SAFETY: the event shows that the buffer's last copy has ended; offsets stay below `bytes`.
             unsafe {
                 call!(name, cuEventSynchronize(pinned.copied))?;
                 copy_on_host(from.add(start), pinned.memory, length, shared);
@@ -134,8 +134,8 @@ impl Staging {
         self.stream.bind()?;
         let small = self.small()?;
         let buffer = small.memory;
-        // SAFETY: by the caller; the buffer, this thread's while it is locked, has room, and the copy into it is over
-        // before it is read.
+        // SAFETY: guaranteed by the caller. The buffer, which this thread has locked, is large enough, and the copy
+        // into it ends before it is read.
         unsafe {
             call!(
                 &self.stream.name,
@@ -159,12 +159,12 @@ impl Staging {
         let bytes = len * size_of::<T>();
         if bytes > DIRECT {
             let mut copy: Vec<T> = Host.zeros(len)?;
-            // SAFETY: by the caller; the copy has as many.
+            // SAFETY: guaranteed by the caller; the copy has the same length.
             unsafe { self.to_host(from, copy.as_mut_ptr().cast(), bytes) }?;
             return Ok(look(&copy));
         }
-        // SAFETY: by the caller; pinned memory is aligned to a page, and every bit pattern on the device was written as
-        // an element.
+        // SAFETY: guaranteed by the caller. Pinned memory is page-aligned, and every bit pattern on the device was
+        // written as an element.
         unsafe { self.small_to_host(from, bytes, |at| look(std::slice::from_raw_parts(at.cast(), len))) }
     }
 
@@ -174,8 +174,8 @@ impl Staging {
     /// `to` is writable for `bytes`, and `from` is a device allocation with as many.
     pub(super) unsafe fn to_host(&self, from: u64, to: *mut u8, bytes: usize) -> Result<()> {
         if bytes <= DIRECT {
-            // A scalar that a solver waits for comes sooner by way of pinned memory.
-            // SAFETY: by the caller.
+            // Copying a scalar through pinned memory has a lower latency, which matters to a solver that waits for it.
+            // SAFETY: guaranteed by the caller.
             return unsafe {
                 self.small_to_host(from, bytes, |there| std::ptr::copy_nonoverlapping(there, to, bytes))
             };
@@ -190,7 +190,7 @@ impl Staging {
                 let Pinned { memory, copied } = &pair[number % 2];
                 let start = number * DOWN;
                 let length = DOWN.min(bytes - start);
-                // SAFETY: the buffer was emptied two rounds ago.
+                // SAFETY: the buffer was emptied two iterations ago.
                 unsafe {
                     call!(name, cuMemcpyDtoHAsync_v2(memory.cast(), from + start as u64, length, stream))?;
                     call!(name, cuEventRecord(*copied, stream))?;
@@ -199,7 +199,7 @@ impl Staging {
             if let Some(last) = number.checked_sub(1) {
                 let Pinned { memory, copied } = &pair[last % 2];
                 let start = last * DOWN;
-                // SAFETY: the copy into the buffer has ended when its event has; offsets stay below `bytes`.
+                // SAFETY: the event shows that the copy into the buffer has ended; offsets stay below `bytes`.
                 unsafe {
                     call!(name, cuEventSynchronize(*copied))?;
                     copy_on_host(*memory, to.add(start), DOWN.min(bytes - start), true);
@@ -225,9 +225,9 @@ impl Staging {
             let (now, behind) = rest.split_at(together.max(1));
             match *now {
                 [(_, _, 0)] => {}
-                // SAFETY: by the caller.
+                // SAFETY: guaranteed by the caller.
                 [(from, to, bytes)] => unsafe { self.to_host(from, to, bytes) }?,
-                // SAFETY: by the caller, and by what was counted.
+                // SAFETY: guaranteed by the caller, and the sizes were counted above.
                 _ => unsafe { self.together_to_host(now) }?,
             }
             rest = behind;
@@ -244,7 +244,7 @@ impl Staging {
         let small = self.small()?;
         let starts = pieces.iter().scan(0, |end, piece| Some(std::mem::replace(end, *end + piece.2)));
         for (start, &(from, _, bytes)) in starts.clone().zip(pieces).filter(|(_, piece)| piece.2 > 0) {
-            // SAFETY: by the caller; the buffer is this thread's while it is locked, and all pieces together have room.
+            // SAFETY: guaranteed by the caller; this thread has locked the buffer, and all pieces together fit.
             unsafe {
                 let buffer = small.memory.add(start).cast();
                 call!(
@@ -255,7 +255,7 @@ impl Staging {
         }
         self.stream.synchronize()?;
         for (start, &(_, to, bytes)) in starts.zip(pieces) {
-            // SAFETY: by the caller; the copies into the buffer are over.
+            // SAFETY: guaranteed by the caller; the copies into the buffer have ended.
             unsafe { std::ptr::copy_nonoverlapping(small.memory.add(start), to, bytes) };
         }
         Ok(())
@@ -267,7 +267,7 @@ impl Staging {
 /// # Safety
 /// `from` is readable and `to` writable for `bytes`, and they do not overlap.
 unsafe fn copy_on_host(from: *const u8, to: *mut u8, bytes: usize, shared: bool) {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     let (from, to) =
         unsafe { (std::slice::from_raw_parts(from, bytes), std::slice::from_raw_parts_mut(to, bytes)) };
     if !shared {

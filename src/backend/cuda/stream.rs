@@ -35,8 +35,8 @@ pub(super) struct Stream {
     tail: CUevent,
 }
 
-// SAFETY: the driver's handles may be used from every thread (each call makes the context current first), and what
-// changes is behind locks.
+// SAFETY: the driver's handles may be used from every thread (each call makes the context current first), and locks
+// guard all state that changes.
 unsafe impl Send for Stream {}
 // SAFETY: as above.
 unsafe impl Sync for Stream {}
@@ -68,15 +68,16 @@ impl Stream {
         let (handle, name) = chip::identify(ordinal)?;
         let name = format!("{name} (cuda:{ordinal})");
         let chip = Chip::of(&name, handle)?;
-        // Unpacked while the context is made, which takes longer. Without another thread the first kernel waits for it.
+        // Unpacks kernels while the context is created, which takes longer. If no thread can be started, the first
+        // kernel waits for the unpacking.
         let unpack = move || drop(packed_kernels(chip.capability));
         let _ = thread::Builder::new().name("residua kernels".into()).spawn(unpack);
         let pools =
             chip::attribute(&name, handle, Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? != 0;
         let (mut context, mut stream) = (std::ptr::null_mut(), std::ptr::null_mut());
         let mut tail = std::ptr::null_mut();
-        // SAFETY: the primary context is kept for the life of the process. The stream does not wait for the default
-        // stream, which cannot be captured. Flag 2 of an event: no timing.
+        // SAFETY: the primary context is kept as long as the process lives. The stream does not wait for the default
+        // stream, which cannot be captured. Flag 2 turns the event's timing off.
         unsafe {
             call!(&name, cuDevicePrimaryCtxRetain(&raw mut context, handle))?;
             call!(&name, cuCtxSetCurrent(context))?;
@@ -96,8 +97,8 @@ impl Stream {
 
     /// Makes later work of this stream wait until the work that the other stream has now is done.
     fn wait_for(&self, other: &Stream) -> Result<()> {
-        // SAFETY: event and streams live as long as the process. Where another thread records the event in between,
-        // this stream waits for more than it has to.
+        // SAFETY: the event and the streams live as long as the process. If another thread records the event in
+        // between, this stream only waits longer than necessary.
         unsafe {
             call!(&self.name, cuEventRecord(other.tail, other.stream))?;
             call!(&self.name, cuStreamWaitEvent(self.stream, other.tail, 0))

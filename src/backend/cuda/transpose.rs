@@ -104,7 +104,7 @@ pub(super) fn mirror<V: Element>(
     cuda.by_tiles(from, n, |_, starts| {
         let entries = n as u64;
         let typed = |shape: Shape| shape.for_values::<V>();
-        // Most patterns that are not symmetric show it at once; and where long rows are searched, sorting is faster.
+        // Most unsymmetric patterns show it within a few entries. If long rows have to be searched, sorting is faster.
         if let Some((few, apart)) = tuning::mirrored_first(n).map(|(few, apart)| (typed(few), apart)) {
             let (missing, steps) = found.split_mut(1);
             kernel::mirror_few(
@@ -149,7 +149,7 @@ fn by_windows<V: Element>(
     let (sources, looks, heads) = (RADIX * tiles, RADIX * tiles + 1, plan.count + 1);
     let inside = a.columns + looks <= n;
     let sorting = sources + tiles + looks * if inside { 1 } else { 2 };
-    // What is named lies on an even number of words: marks have two.
+    // The array of names has an even number of 32-bit words, because the marks that follow have 64 bits.
     let (named, pieces) = (n.div_ceil(8) * 2, (n.div_ceil(MARKED) + 1) * 32);
     let room = 2 * RADIX + 2 * heads + named + sorting.max(2 * pieces);
     let mut room = cuda.uninitialised::<u32>(room)?;
@@ -184,7 +184,7 @@ fn by_windows<V: Element>(
     kernel::digit_starts(cuda, each.blocks(1), begin, windows, digits)?;
     kernel::sort_low(cuda, low, indices, a.indices, count, digits, low_looks, words, sources, first_sources)?;
     kernel::sort_high(cuda, high, words, count, sources, first_sources, digits, high_looks, indices, names)?;
-    // Marks lie where the sort had its workspaces.
+    // The marks reuse the workspace of the sort.
     kernel::mark_rows::<V>(cuda, plan.each(pieces), a.offsets, rows, marks, pieces as u64)?;
     kernel::finish(
         cuda,

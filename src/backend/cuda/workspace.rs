@@ -20,9 +20,9 @@ pub(super) struct Workspaces {
     lookback: Mutex<Workspace>,
     /// For radix sort.
     sort: Mutex<Workspace>,
-    /// What products write for a second launch to read.
+    /// Partial results of products, which a second launch reads.
     pieces: Mutex<Workspace>,
-    /// What the blocks of one product write for each other.
+    /// Partial results that the blocks of one product pass to each other.
     posts: Mutex<Workspace>,
     /// What blocks that are all resident use to synchronise, and the number of the next synchronisation.
     meetings: Mutex<Workspace>,
@@ -50,7 +50,7 @@ impl Workspaces {
             pieces: Mutex::default(),
             posts: Mutex::default(),
             meetings: Mutex::default(),
-            // Slots are zero, and no meeting may have their number.
+            // Slots start at zero, so no synchronisation may have that number.
             next_meeting: AtomicU32::new(1),
             reduction: zeroed(stream, bytes)?,
         })
@@ -74,7 +74,8 @@ impl Workspaces {
         let mut workspace = lock(&self.lookback);
         if self.grow(&mut workspace, HEADER + words)? {
             let count = (workspace.words - HEADER) as u64;
-            // SAFETY: the fourth word of the header lies inside; eight bytes of pageable memory are read at once.
+            // SAFETY: the fourth word of the header is inside of the allocation; eight bytes of pageable memory are
+            // copied at once.
             unsafe {
                 let from = (&raw const count).cast();
                 call!(
@@ -140,7 +141,7 @@ fn with_address(workspace: MutexGuard<'_, Workspace>) -> (MutexGuard<'_, Workspa
 /// Allocates memory that is never freed and is zero for all later work of the stream; returns its address.
 fn zeroed(stream: &Stream, bytes: usize) -> Result<u64> {
     let address = stream.allocate(bytes)?.address;
-    // SAFETY: the allocation just made, over its whole length.
+    // SAFETY: clears the whole allocation that was just made.
     unsafe { call!(&stream.name, cuMemsetD8Async(address, 0, bytes, stream.main_stream())) }?;
     Ok(address)
 }

@@ -209,7 +209,7 @@ fn strong_of<'a, V: Scalar>(
     largest: &'a [V::Real],
 ) -> impl Iterator<Item = (usize, V::Real)> + 'a {
     let own = largest[i];
-    // Most rows are finite, and a row that is not has none.
+    // A row that is not finite has no strong connections.
     let least = if Float::is_finite(own) { V::Real::zero() } else { V::Real::infinity() };
     a.row(i).filter(move |(j, _)| *j != i).map(|(j, value)| (j, value.abs())).filter(move |&(j, value)| {
         let other = largest[j];
@@ -312,7 +312,7 @@ impl CoarseningSteps for Host {
                 met.clear();
                 for &j in std::iter::once(&(i as u32)).chain(neighbours) {
                     let group = group[j as usize];
-                    // A row has few groups: looking through them takes less than sorting.
+                    // A row has few groups, so a linear search is faster than sorting.
                     if group != NO_GROUP && (neighbours.len() > FEW || !met.contains(&group)) {
                         met.push(group);
                     }
@@ -403,7 +403,7 @@ impl CoarseningSteps for Host {
             *norm = if square >= tiny && square <= huge {
                 Float::sqrt(square)
             } else {
-                // Squares of such entries are beyond the range of the type, or lose their digits.
+                // Squares of such entries would overflow, or lose digits to underflow.
                 let largest =
                     a.row(i).fold(V::Real::zero(), |most, (_, value)| Float::max(most, value.abs()));
                 if largest == V::Real::zero() || !Float::is_finite(largest) {
@@ -463,7 +463,7 @@ impl CoarseningSteps for Host {
             |i, values, _| {
                 for ((j, entry), value) in a.row(i).zip(values) {
                     let factor = left[i] * right[j];
-                    // Both factors may be so large that their product overflows while the entry is as small.
+                    // Both factors may be so large that their product overflows, although the scaled entry does not.
                     *value = if factor.is_finite() { entry * factor } else { entry * left[i] * right[j] };
                 }
             },

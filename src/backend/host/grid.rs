@@ -159,7 +159,7 @@ impl GridSteps for Host {
         which.check(from.len(), to.len())?;
         let RowsOnGrid { neighbours, first, place, rows, within } = which;
         let (count, away) = (neighbours.count(), neighbours.iter().collect::<Vec<_>>());
-        // A section of `to` has its rows' entries side by side.
+        // A section of `to` has the entries of `DIA_SECTION` rows, interleaved.
         let section = DIA_SECTION * count;
         to.par_chunks_mut(section).with_min_len(SECTIONS).enumerate().for_each(|(number, to)| {
             let start = number * DIA_SECTION;

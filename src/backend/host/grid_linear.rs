@@ -41,7 +41,7 @@ fn weights_of<T: Scalar>(
     }
     let first = first_place(grid.number(point), away.len());
     let (mut left, mut others) = (T::Real::zero(), T::Real::zero());
-    // All neighbours are there, if there are any along z.
+    // An inner point of a three-dimensional grid has all neighbours, so they need no check.
     let inner = (0..3).all(|axis| point[axis] > 0 && point[axis] + 1 < grid.sizes[axis]);
     for (k, &(by, (all, down))) in away.iter().enumerate() {
         let value = a.values[first + k * DIA_SECTION];
@@ -52,7 +52,7 @@ fn weights_of<T: Scalar>(
             bad.store(true, Ordering::Relaxed);
             continue;
         }
-        // The odd axes along which the neighbour is away, and those along which it is upwards.
+        // The odd axes along which the neighbour differs, and those of them along which it is above.
         let (across, up) = (all & odd, all & !down & odd);
         if across == 0 {
             left += value.re();
@@ -69,7 +69,7 @@ fn weights_of<T: Scalar>(
             sums[up | corner] -= value * weight;
         }
     }
-    // Not a comparison the other way round: NaN is left too.
+    // The comparison is false for NaN, and must not be negated.
     let tells = left > T::Real::from_f64(LEAST_LEFT) * others;
     let left = if tells { left } else { others };
     let each = T::from_real(left.recip());
@@ -89,7 +89,7 @@ pub(super) fn weights<T: Scalar>(
     let away: Vec<_> = a.neighbours.iter().map(|by| (by, bits_of(by))).collect();
     let bad = AtomicBool::new(false);
     let kinds = if a.grid.sizes[2] > 1 { 8 } else { 4 };
-    // Points between two come before those that need their weights.
+    // Points between two coarse points come before those that need their weights.
     for odd in (0..=3).flat_map(|axes| (0..kinds).filter(move |odd: &usize| odd.count_ones() == axes)) {
         let corners: Vec<usize> = (0..8).filter(|corner| corner & !odd == 0).collect();
         let mut made = vec![T::zero(); corners.len() * boxes];
@@ -171,7 +171,7 @@ impl<T: Scalar> Product<'_, T> {
             (1..3).all(|axis| (0..grid.sizes[axis] as i64).contains(&place[axis]))
         };
         let added = |to: [i64; 3], by: [i64; 3]| [0, 1, 2].map(|axis| to[axis] + by[axis]);
-        // Sums over the points with one y, and of these.
+        // Sums over the points with one y, and over these sums.
         let mut sums = [[T::zero(); BLOCK]; NEIGHBOURS];
         all.iter_mut().for_each(|all| all.fill(T::zero()));
         let (mut here, mut of_row) = ([T::one(); BLOCK], [T::zero(); BLOCK]);
@@ -194,7 +194,7 @@ impl<T: Scalar> Product<'_, T> {
             } else {
                 here.fill(T::one());
             }
-            // The number of the first row's point, if there is one: of others it is two more each.
+            // The number of the first row's point if it exists; for the others it grows by two each.
             let start = grid.distance(point);
             for ((k, &by), parents) in self.away.iter().enumerate().zip(leads) {
                 if !has(grid, added(point, by)) {
@@ -296,7 +296,7 @@ pub(super) fn restrict<T: Scalar>(grid: Grid, weights: &[T], fine: &[T], coarse:
         coarse.fill(T::zero());
         let place = all.place(number_of_line * line);
         for [tx, ty, tz] in Neighbours::ALL.iter() {
-            // Lines of points next to this one; of the points of a line, every other one.
+            // Grid lines next to this point; of their points, every other one.
             let Some(start) = grid.neighbour(place.map(|at| 2 * at), [0, ty, tz]) else { continue };
             let points = &fine[grid.number(start)..][..grid.sizes[0]];
             let (odd, back) = bits_of([tx, ty, tz]);
@@ -331,7 +331,7 @@ pub(super) fn prolong<T: Scalar>(grid: Grid, weights: &[T], coarse: &[T], fine: 
         let own = all.number(of_line);
         for (block, fine) in fine.chunks_mut(2 * BLOCK).enumerate() {
             let (from, count) = (block * BLOCK, fine.len().div_ceil(2));
-            // Of the points that are even along x, and of those that are odd.
+            // Sums over the points that are even along x, and over those that are odd.
             let mut sums = [[T::zero(); BLOCK]; 2];
             for corner in (0..8).step_by(2).filter(|corner| corner & !odd == 0) {
                 let to = moved(of_line, corner);

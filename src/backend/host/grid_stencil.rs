@@ -209,7 +209,7 @@ mod tests {
                 || (0..n).map(|_| T::from_f64(random.unit()) * T::from_f64(random.unit())).collect();
             let (x, r, mut last): (Vec<T>, Vec<T>, Vec<T>) = (vector(), vector(), vector());
             let mut stored = last.clone();
-            // The couplings of a point are on diagonals, which on a grid with few points may coincide.
+            // The stencil's entries are on diagonals; on a grid with few points, some of these coincide.
             let diagonals = Dia::whole_from_csr(&Host, &a).unwrap();
             let mut expected = vec![T::zero(); n];
             diagonals.product_op(&Host, Op::None, T::one(), &x[..], T::zero(), &mut expected[..]).unwrap();
@@ -254,7 +254,7 @@ mod tests {
                 stencil = stencil.coarser().expect("sums are finite");
                 assert_eq!((unfit, stencil.grid()), ([0], coarse));
                 let told = stencil.all_values();
-                // Beyond the first and the last row there is no entry, and here a zero.
+                // Entries that point outside of the grid are NaN in `sums`, and may be zero in the stencil's values.
                 let alike = |(a, b): (&f32, &f32)| a == b || (b.is_nan() && (*a == 0.0 || a.is_nan()));
                 assert!(told.iter().zip(&sums).all(alike), "{coarse:?}");
                 here = coarse;
@@ -276,11 +276,11 @@ mod tests {
             values[at] = value;
             assert!(!found(values), "{at} {value}");
         }
-        // A zero of the other sign has other bits.
+        // A negative zero has other bits, so the rows differ.
         let mut values = a.parts().values.to_vec();
         values.iter_mut().for_each(|value| *value = value.abs().max(0.5) - 0.5);
         assert!(!found(values));
-        // A coupling to a point that is next to it by its number only.
+        // Couples a point to one that has the next number but is not its neighbour on the grid.
         let mut columns = a.parts().indices.to_vec();
         let row = 32;
         let at = (0..row).map(|row| a.row(row).0.len()).sum::<usize>() + 1;

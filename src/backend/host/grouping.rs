@@ -51,7 +51,7 @@ impl GroupingSteps for Host {
             if *smallest == NodeState::OUT || *smallest == NodeState::NOT_ASKED {
                 return;
             }
-            // States of those who are no candidates are OUT, the largest.
+            // Nodes that are not candidates have the state OUT, the largest value.
             let beside = graph.columns(i).iter().map(|&other| state[other as usize]);
             let least = beside.fold(state[i], u64::min);
             *smallest = if least == NodeState::MEMBER { NodeState::OUT } else { least };
@@ -74,7 +74,7 @@ impl GroupingSteps for Host {
             if decided(own) {
                 return;
             }
-            // Those who are no candidates are not asked.
+            // Only candidates compare themselves with neighbours.
             let (mut out, mut least) = (smallest[i] == NodeState::OUT, smallest[i] == own);
             for &other in graph.columns(i) {
                 let smallest = smallest[other as usize];
@@ -200,7 +200,7 @@ impl GroupingSteps for Host {
                 if partner[j] != NO_GROUP || weight <= 0.0 || !fits {
                     continue;
                 }
-                // The exponent of a weight that is positive; what is random decides among those that are alike.
+                // The exponent of a positive weight; the random bits decide between weights with the same exponent.
                 let exponent = u64::from(weight.to_bits() >> 23);
                 if exponent < most >> 48 {
                     continue;

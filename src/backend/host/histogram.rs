@@ -51,7 +51,7 @@ pub(super) fn offsets_of_sorted<I: Offset>(segments: &[u32], offsets: &mut [I]) 
 /// `segments[i]` = the segment of element i.
 pub(super) fn expand_offsets<I: Offset>(offsets: &[I], segments: &mut [u32]) {
     chunks::fill(segments, |range, segments| {
-        // The last segment that starts at or before the chunk; empty ones before it end there too.
+        // The last segment that starts at or before the chunk; empty segments before it are skipped.
         let mut s = offsets.partition_point(|&o| o.to_usize() <= range.start).saturating_sub(1);
         for (i, segment) in range.zip(segments) {
             while s + 2 < offsets.len() && offsets[s + 1].to_usize() <= i {

@@ -26,14 +26,14 @@ struct Vectors<'a, T> {
     size: usize,
 }
 
-/// The same elements of all vectors. Missing vectors are empty.
+/// The same range of elements of each vector. Vectors that are not used are empty.
 struct Chunk<'a, T> {
     inputs: [&'a [T]; INPUTS],
     outputs: [&'a mut [T]; OUTPUTS],
     elements: usize,
 }
 
-// SAFETY: chunks of different numbers have no element in common.
+// SAFETY: chunks with different numbers have no element in common.
 unsafe impl<'a, T: Scalar> Pieces for Vectors<'a, T> {
     type Item = Chunk<'a, T>;
 
@@ -45,7 +45,7 @@ unsafe impl<'a, T: Scalar> Pieces for Vectors<'a, T> {
         let (inputs, outputs) = (&self.inputs, &self.outputs);
         Chunk {
             inputs: from_fn(|k| match &inputs[k] {
-                // SAFETY: as the caller promises; this one has so many chunks.
+                // SAFETY: guaranteed by the caller; this vector has the same number of chunks.
                 input if number < input.len() => unsafe { input.item(number) },
                 _ => &[],
             }),

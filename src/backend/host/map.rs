@@ -90,7 +90,8 @@ fn sum_runs<T: Scalar, S: Offset>(
     value: impl Fn(usize) -> Option<T> + Sync,
 ) -> bool {
     let head = run_mark::<S>();
-    // The sums of the runs that start in each tile, without a list of them: a time loop comes here at every step.
+    // Sums the runs that start in each tile, without building a list of runs, because a time loop calls this in every
+    // step.
     let Some(tiles) = Cut::new(out, before) else { return false };
     tiles.enumerate().with_min_len(PARALLEL_FROM / RUN_TILE).all(|(t, out)| {
         let mut rest = sources[t * RUN_TILE..].iter().map(|s| s.to_usize()).peekable();

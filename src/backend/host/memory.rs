@@ -32,8 +32,8 @@ fn prefer_huge_pages(pointer: *mut u8, bytes: usize) {
         return;
     }
     let skip = pointer.addr().wrapping_neg() % PAGE;
-    // SAFETY: the range lies within one live allocation of `bytes` bytes; the advice changes no content, and its
-    // refusal no meaning, so the result does not matter.
+    // SAFETY: the range is inside of one live allocation of `bytes` bytes. The advice does not change its contents, and
+    // the kernel may ignore it, so the result is not checked.
     unsafe {
         madvise(pointer.add(skip).cast(), bytes - skip, MADV_HUGEPAGE);
     }

@@ -27,7 +27,7 @@ fn co_rank<K: Key>(order: Order, k: usize, a: &[K], b: &[K]) -> usize {
     let (mut low, mut high) = (k.saturating_sub(b.len()), k.min(a.len()));
     while low < high {
         let i = low + (high - low) / 2;
-        // a[i] belongs to the first k exactly if it comes before b[k - 1 - i].
+        // a[i] is among the first k elements exactly if it comes before b[k - 1 - i].
         if rank(order, a[i]) <= rank(order, b[k - 1 - i]) { low = i + 1 } else { high = i }
     }
     low

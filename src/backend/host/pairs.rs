@@ -316,7 +316,7 @@ pub(super) fn columns<T: Scalar>(column: usize, pair: PairScalars<'_, T, Host>) 
         if step == 1 {
             entries[count] = behind[0] * T::from_real(own(0));
         }
-        // Behind a first vector that is zero, the second is nothing.
+        // If the first of the two new basis vectors is zero, the second has no meaning.
         let void = step == 1 && below(0).is_zero();
         let fault = if void { None } else { rotate(j, entries, below(step), rotations, right, state) };
         if void || fault.is_some() {
@@ -324,7 +324,7 @@ pub(super) fn columns<T: Scalar>(column: usize, pair: PairScalars<'_, T, Host>) 
             right[j] = T::zero();
         }
         if let Some(fault) = fault {
-            // Where the first column was enough, nothing is wrong.
+            // If the first column was enough, the fault of the second does not matter.
             if state[status] == T::zero() {
                 state[status] = T::from_real(fault.to_real());
                 state[Slot::ENDED.place()] = state[status];

@@ -14,6 +14,7 @@ struct Shared {
     arrived: Condvar,
 }
 
+/// The state of the current synchronisation.
 struct State {
     /// The words of each rank: the bits of its scalars.
     brought: Vec<Vec<[u64; 2]>>,
@@ -53,6 +54,7 @@ pub struct Parts {
     _leave: Arc<Leave>,
 }
 
+/// Reports, when it is dropped, that the rank has ended.
 struct Leave {
     shared: Arc<Shared>,
     part: usize,
@@ -143,7 +145,7 @@ impl Communicator<Host> for Parts {
         halo: &mut [T],
     ) -> Result<()> {
         plan.check(self.parts, send.len(), halo.len())?;
-        // Each part first sends the numbers of entries for the others, and then the entries.
+        // Each rank first sends the number of entries for every other rank, and then the entries.
         let counts = plan.send.iter().map(|&count| [count as u64, 0]);
         let own = counts.chain(send.iter().map(|value| value.bits())).collect();
         let good = self.meet(own, |brought| {
@@ -162,7 +164,7 @@ impl Communicator<Host> for Parts {
 
     fn deliver(&self, to_each: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
         Error::check_dimension("messages, one for each part", self.parts, to_each.len())?;
-        // How many bytes are for whom, and then all bytes, a word each.
+        // Sends the number of bytes for each rank, and then all bytes, one per word.
         let counts = to_each.iter().map(|bytes| [bytes.len() as u64, 0]);
         let own = counts.chain(to_each.iter().flatten().map(|&byte| [u64::from(byte), 0])).collect();
         self.meet(own, |brought| {

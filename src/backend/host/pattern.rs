@@ -49,7 +49,7 @@ fn scan_with<O: Offset>(
     random: impl Fn(u32) -> (u64, u64) + Sync,
 ) -> bool {
     let rows = offsets.len() - 1;
-    // f^T (P - P^T) g for the pattern P; the diagonal cancels.
+    // f^T (P - P^T) g for the pattern P with random f and g; it is zero if P is symmetric. The diagonal cancels.
     let scan_rows = |range: std::ops::Range<usize>, degrees: &mut [u32]| {
         let mut sum = 0u64;
         for (row, degree) in range.zip(degrees) {

@@ -45,6 +45,7 @@ impl<K: Key, V: Payload> Pairs<'_, K, V> {
     }
 }
 
+/// A mask with these bits set.
 fn mask(bits: &Range<u32>) -> u64 {
     let width = bits.end.saturating_sub(bits.start);
     if width == 0 { 0 } else { (u64::MAX >> (64 - width.min(64))) << bits.start }
@@ -165,7 +166,7 @@ fn sort_in_buckets<K: Key, V: Payload>(
     let to = keys.into_iter().zip(values).map(|(keys, values)| Pairs { keys, values });
     let from = spare_keys.into_iter().zip(spare_values).map(|(keys, values)| Pairs { keys, values });
     let (large, small): (Vec<_>, Vec<_>) = to.zip(from).partition(|(to, _)| to.keys.len() >= BUCKETS_FROM);
-    // Every thread works on one large bucket after the other, then each on small ones of its own.
+    // Large buckets are sorted one after the other by all threads, then each thread sorts small ones by itself.
     for (mut to, mut from) in large {
         let (varying, _) = survey(from.keys, rest);
         sort_by_digits(&mut from, &mut to, &digits(varying, rest, DIGIT));
@@ -192,7 +193,7 @@ fn sort_cached<'a, K: Key, V: Payload>(mut from: Pairs<'a, K, V>, mut to: Pairs<
         put(&from, &mut to, *digit, &mut next);
         std::mem::swap(&mut from, &mut to);
     }
-    // The result is in what is called `from` now: the wanted buffer after an odd number of passes.
+    // `from` now names the buffer with the result: the output after an odd number of passes.
     if by_digit.len().is_multiple_of(2) {
         to.copy_from(&from);
     }
@@ -236,7 +237,7 @@ fn distribute<K: Key, V: Payload>(
     }
     let counts: Vec<_> = from.keys.par_chunks(CHUNK).map(count).collect();
     let key_places = places(&counts, to.keys);
-    // Nothing to carry has no places either.
+    // Without values to move, there are no places for values.
     let value_places = places(&counts, if size_of::<V>() > 0 { &mut *to.values } else { &mut [] });
     let input = from.keys.par_chunks(CHUNK).zip(from.values.par_chunks(CHUNK));
     input.zip(key_places).zip(value_places).for_each(|(((keys, values), mut ks), mut vs)| {

@@ -23,7 +23,7 @@ impl<R: Real> Compensated<R> {
         Self { sum, error: R::zero() }
     }
 
-    /// Adds a b.
+    /// Adds the product `a * b`.
     #[inline(always)]
     pub(super) fn add_product(&mut self, a: R, b: R) {
         let product = a * b;
@@ -55,7 +55,7 @@ pub(crate) fn residual<V: Widen<T>, T: Scalar, O: Offset>(
     // One task if there is little to do.
     let task = if values.len() < PARALLEL_FROM { b.len().max(1) } else { TASK };
     r.par_chunks_mut(task).enumerate().for_each(|(number, r)| {
-        // Fused products are one instruction there, and a call elsewhere.
+        // A fused multiply-add is one instruction inside of `vectorised`, and a function call elsewhere.
         vectorised(|| {
             for (row, r) in (number * task..).zip(r) {
                 let mut re = Compensated::new(b[row].re());

@@ -115,7 +115,7 @@ fn inverse_diagonal<V: Widen<T>, T: Scalar, O: Offset>(
 fn symmetry<V: Widen<T>, T: Scalar, O: Offset>(offsets: &[O], indices: &[u32], values: &[V]) -> [T::Real; 3] {
     let range = |row: usize| offsets[row].to_usize()..offsets[row + 1].to_usize();
     let most = |a: [T::Real; 3], b: [T::Real; 3]| std::array::from_fn(|i| Float::max(a[i], b[i]));
-    // The facts from entries on one side of the diagonal, and how many on the other side have not been found.
+    // The facts from entries on one side of the diagonal, and how many on the other side were not matched.
     let side = |above: bool| {
         let row = |i: usize| {
             let (mut found, mut missed) = ([T::Real::zero(); 3], 0);

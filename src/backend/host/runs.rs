@@ -1,4 +1,4 @@
-//! Sums of runs on the host: checks of lengths, then one file each.
+//! Sums of runs on the host. This file checks lengths; `map` and `staged` have the loops.
 
 use super::primitives::same;
 use super::{Host, map, staged};

@@ -15,7 +15,7 @@ pub(super) fn scan<T: Element, O: Combine<T>>(
     head: impl Fn(usize) -> bool + Sync,
 ) {
     let n = x.len();
-    // The result of each chunk: the combination since its last head, and whether it has one.
+    // The result of each chunk: the combination of its elements since its last head, and whether it has a head.
     let totals = if chunks::count(n) < 2 {
         vec![(O::identity(), false)]
     } else {
@@ -38,7 +38,7 @@ pub(super) fn scan<T: Element, O: Combine<T>>(
     chunks::fill(out, |range, out| {
         let mut sum = carries[if out.len() == n { 0 } else { range.start / chunks::CHUNK }];
         for (i, out) in range.zip(out) {
-            // No branch: heads at random could not be predicted.
+            // Branch-free, since random heads can't be predicted.
             sum = select_unpredictable(head(i), O::identity(), sum);
             let next = O::combine(sum, x[i]);
             *out = if kind == Scan::Inclusive { next } else { sum };

@@ -24,7 +24,7 @@ fn select<T: Element>(
     }
     let parts = chunks::split(out, counts).into_iter().enumerate().collect::<Vec<_>>();
     parts.into_par_iter().for_each(|(c, out)| {
-        // Every item is written to the block, and overwritten by the next one unless it is kept: there is no branch to
+        // Every item is written to the block, and the next item overwrites it unless it is kept: there is no branch to
         // mispredict.
         let (range, mut at) = (chunks::range(n, c), 0);
         for start in range.clone().step_by(BLOCK) {

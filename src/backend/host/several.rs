@@ -209,7 +209,7 @@ fn descend<T: Scalar>(
     let all = steps.iter().all(Option::is_some).then_some(&all[..k]);
     for (row, (r, q)) in (first..).zip(r.chunks_exact_mut(k).zip(q.chunks_exact(k))) {
         let (d, r, q) = (weight(row), &mut r[..k], &q[..k]);
-        // The usual case apart: no test between the elements of a row.
+        // The usual case has its own loop, without a test between the elements of a row.
         match all {
             Some(steps) => {
                 for j in 0..k {

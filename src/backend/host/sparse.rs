@@ -35,7 +35,7 @@ impl<S: Copy + Default> Table<S> {
             self.keys.resize(slots, EMPTY);
             self.items.resize(slots, S::default());
         }
-        // Small rows stay in the first-level cache, whatever the largest one was.
+        // The table shrinks with the row, so that small rows stay in the L1 cache.
         self.shift = 64 - slots.trailing_zeros();
     }
 

@@ -47,9 +47,9 @@ impl TriangularSteps for Host {
         failed: &mut [u32],
     ) -> Result<()> {
         let rows = Rows::of(pattern);
-        // The place of each column in the row at hand, counted from the row's start.
+        // The position of each column in the current row, counted from the row's start.
         let mut place = vec![NOWHERE; pattern.columns];
-        // Where the entries right of the diagonal begin in each row that is done, counted likewise.
+        // The start of the entries right of the diagonal in each finished row, counted from the row's start.
         let mut upper = vec![0; pattern.rows];
         failed[0] = 0;
         for i in 0..pattern.rows {

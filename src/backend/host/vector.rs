@@ -39,7 +39,7 @@ impl VectorOps for Host {
         let size = chunk_size(x.len());
         let chunks = x.par_chunks(size).zip(d.par_chunks(size));
         let super::sums::Several(sums) = sum_chunks(x.len(), chunks, |(x, d)| {
-            // The chunk is in the cache for the second sum.
+            // The second sum finds the chunk in the cache.
             let plain = sum_pairs(x, x, |x, _| x.abs2());
             let weighted = sum_pairs(x, d, |x, d| {
                 let size = x.abs() * d;

@@ -10,7 +10,7 @@ pub(crate) const TILE_KINDS: usize = 4;
 /// Facts about the rows of a CSR matrix that a backend determines at the first product, and keeps with the matrix for
 /// later ones. They depend only on the pattern.
 #[derive(Debug)]
-#[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA chooses by it
+#[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA uses it
 pub struct RowShape<B: Backend> {
     extent: OnceLock<RowExtent>,
     scattered: OnceLock<bool>,
@@ -21,7 +21,7 @@ pub struct RowShape<B: Backend> {
 
 /// Rows in bins by their lengths, as the backend assigns them to threads.
 #[derive(Debug)]
-#[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA does
+#[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA uses it
 pub(crate) struct RowBins<B: Backend> {
     /// Parts of rows, two words each.
     pub(crate) parts: B::Vec<u64>,
@@ -51,7 +51,7 @@ impl<B: Backend> Default for RowShape<B> {
     }
 }
 
-#[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA chooses by it
+#[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA uses it
 impl<B: Backend> RowShape<B> {
     /// The extent, which `find` determines if it is not known yet.
     pub(crate) fn extent(&self, find: impl FnOnce() -> Result<RowExtent>) -> Result<RowExtent> {
@@ -84,12 +84,12 @@ impl<B: Backend> RowShape<B> {
     }
 }
 
-#[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA chooses by it
+#[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA uses it
 fn known<T>(cell: &OnceLock<T>, find: impl FnOnce() -> Result<T>) -> Result<&T> {
     if let Some(known) = cell.get() {
         return Ok(known);
     }
     let found = find()?;
-    // Where two threads were at it, both found the same.
+    // If two threads computed it, both found the same.
     Ok(cell.get_or_init(|| found))
 }

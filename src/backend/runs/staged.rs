@@ -61,14 +61,15 @@ pub struct StagedRuns<B: Backend> {
     pub(crate) values: usize,
     pub(crate) runs: usize,
     /// True if each run has one source.
-    #[cfg_attr(not(feature = "cuda"), allow(dead_code))] // the host sums both alike
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code))] // the host sums both forms in the same way
     pub(crate) single: bool,
     /// The number of pieces in the longest list.
     pub(crate) most: usize,
 }
 
-/// How many sources a part may start runs at, and the number of parts, a multiple of [`BLOCK_PARTS`]: with the longest
-/// run at its end, a part has [`PART`] slots. `None` if runs are so long that most slots would be unused.
+/// The number of sources per part, and the number of parts, which is a multiple of [`BLOCK_PARTS`]. A run belongs to
+/// the part with its first source, so a part needs slots for the rest of the longest run too: [`PART`] in all. `None`
+/// if runs are so long that many slots would be unused.
 pub(crate) fn parts(sources: usize, longest: usize) -> Option<(usize, usize)> {
     let length = PART + 1 - longest.clamp(1, PART);
     (length >= PART / 4 * 3).then(|| (length, sources.div_ceil(length).next_multiple_of(BLOCK_PARTS)))

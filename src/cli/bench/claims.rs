@@ -17,12 +17,12 @@ pub(super) fn table(lines: &[Line]) -> String {
     let facts = Facts { lines };
     let claims = [
         ("ell wastes space on ragged rows", facts.ell_pads()),
-        ("hybrid keeps that waste off", facts.hybrid_helps()),
+        ("hybrid avoids most of this waste", facts.hybrid_helps()),
         ("jds has no padding", facts.jds_is_tight()),
-        ("chunks of rows (sell) pad little", facts.sell_pads_little()),
+        ("slices of rows (sell) need little padding", facts.sell_pads_little()),
         ("coo takes the most bytes per nonzero", facts.coo_is_large()),
-        ("formats by column are read faster than csr (coalesced)", facts.csr_is_uncoalesced()),
-        ("csr suffers from rows of unlike length, coo is balanced", facts.coo_is_balanced()),
+        ("formats stored by column are read faster than csr (coalesced)", facts.csr_is_uncoalesced()),
+        ("csr is slow if row lengths differ, coo is not", facts.coo_is_balanced()),
     ];
     let mut table = Table::new([("claim", Align::Left), ("here", Align::Left), ("figures", Align::Left)]);
     let mut told = 0;
@@ -37,6 +37,7 @@ pub(super) fn table(lines: &[Line]) -> String {
 
 type Verdict = Option<(bool, String)>;
 
+/// The measurements that claims are checked with.
 struct Facts<'a> {
     lines: &'a [Line],
 }
@@ -51,6 +52,7 @@ impl Facts<'_> {
         self.line(format).map(|line| line.padding as f64 / line.nonzeros as f64)
     }
 
+    /// The bandwidth of a format's product, as a fraction of copy bandwidth.
     fn share(&self, format: &str) -> Option<f64> {
         self.line(format)?.share_of_copy
     }

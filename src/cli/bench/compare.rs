@@ -12,7 +12,8 @@ use crate::{Csr, Host, Result, Scalar};
 /// The format that others are compared with.
 pub(super) const REFERENCE: &str = "csr";
 
-/// More products than any choice costs: the fastest format is wanted, not the one that pays.
+/// An expected number of products so large that the cost of a conversion does not matter: `bench` looks for the format
+/// with the fastest product.
 const MANY: usize = 1 << 30;
 
 impl<B: Products + Conversions> Bench<B> {

@@ -36,6 +36,7 @@ use std::path::PathBuf;
     residua bench A.mtx --copies 100 --device cuda         a small matrix's kind, larger than the caches\n  \
     residua bench --generate poisson3d:256x256x256 --device cuda --types f64\n  \
     residua bench --generate random:2000000,row-lengths=16 --formats csr,sell,auto --csv figures.csv")]
+// The arguments of `residua bench`.
 pub(crate) struct Arguments {
     /// Matrix Market files
     #[arg(required_unless_present = "generate")]

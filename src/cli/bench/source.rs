@@ -89,7 +89,7 @@ impl FromStr for Source {
 
 fn set(parameters: Parameters, name: &str, value: &str) -> Result<Parameters, String> {
     fn number<T: FromStr>(name: &str, value: &str) -> Result<T, String> {
-        value.parse().map_err(|_| format!("{name}: {value} is not such a number"))
+        value.parse().map_err(|_| format!("{name}: {value} is not a valid number"))
     }
     Ok(match name {
         "seed" => parameters.seed(number(name, value)?),

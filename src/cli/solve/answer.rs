@@ -71,7 +71,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// For a matrix of this size, from a file with this header.
+    /// An answer for a matrix of this size, from a file with this header.
     pub(super) fn new<T>(
         [rows, columns, nonzeros]: [usize; 3],
         symmetric: bool,

@@ -41,7 +41,7 @@ where
         let expected = match &analysis {
             Some(Ok(analysis)) if is_direct(stage) => {
                 let most = stage.most_multiplications.filter(|most| analysis.in_blocks() > *most);
-                let refused = most.map_or("", |_| "refused as too long at this place: ");
+                let refused = most.map_or("", |_| "too expensive at this point: ");
                 format!("{refused}{}", factorisation(backend, rows, analysis))
             }
             Some(Err(error)) if is_direct(stage) => error.to_string(),
@@ -55,9 +55,7 @@ where
         let condition = stage.condition.map_or(String::new(), |condition| format!("; {condition}"));
         table.row([name.into(), format!("{}{with}: {expected}; {}{condition}", stage.method, stage.why)]);
     }
-    Ok(format!(
-        "{table}Nothing was solved. Each method has its turn only where those before it did not end well.\n"
-    ))
+    Ok(format!("{table}Nothing was solved. A method is tried only if those before it have failed.\n"))
 }
 
 /// The largest limit of multiplications in the list; above it no ordering is computed.
@@ -82,12 +80,12 @@ fn factorisation<B: SolverBackend>(backend: &B, rows: usize, analysis: &Analysis
     )
 }
 
-/// For a method that is already set up: the bytes that an iteration moves, and the time of all.
+/// Describes the forecast of a method that is already set up: its iterations, their time, and the bytes of one.
 fn iterations(stage: &StageReport) -> String {
     let least = stage.predicted_iterations;
     let Some((all, time)) = stage.predicted_bytes.zip(stage.predicted_seconds) else {
-        return "nothing is forecast before it is set up".into();
+        return "no forecast before its setup".into();
     };
     let each = bytes((all / least.max(1) as f64) as u64);
-    format!("{} iterations at least, {each} each, {} together", count(least as u64), seconds(time))
+    format!("at least {} iterations, which take {} and move {each} each", count(least as u64), seconds(time))
 }

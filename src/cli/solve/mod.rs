@@ -9,7 +9,7 @@ mod rhs;
 mod run;
 mod words;
 
-use super::choice::one_of;
+use super::choice::{completed, formats, one_of, parse_format};
 use super::device::{self, Device};
 use super::failure::About;
 use super::load::{came_complex, is_complex, load};
@@ -42,12 +42,15 @@ use std::time::Instant;
     mpirun -n 4 residua solve A.mtx             four processes solve together\n\n\
     x and the report are written even where the system is not solved (exit status 4).")]
 pub(crate) struct Arguments {
-    /// File of A: Matrix Market, SuiteSparse .tar.gz, Rutherford-Boeing, Harwell-Boeing, SciPy .npz, NumPy .npy or
-    /// PETSc binary; '-' is standard input
+    /// File of A: Matrix Market, SuiteSparse .tar.gz, Rutherford-Boeing, Harwell-Boeing, SciPy .npz, NumPy .npy, PETSc
+    /// binary, MATLAB .mat (version 5) or AMGX's; '-' is standard input
     matrix: PathBuf,
+    /// What other programs take here: refused, with the option's name.
+    #[arg(hide = true, value_name = "B")]
+    second: Option<PathBuf>,
     /// Right-hand side b: a file (one column or several), ones, a-ones (A times ones: the solution is known),
-    /// random:SEED, or a-random:SEED (A times a random solution) [default: the one that came with the matrix in an
-    /// archive, a PETSc or a Harwell-Boeing file, else a-ones]
+    /// random:SEED, or a-random:SEED (A times a random solution); a file may be plain numbers too [default: the one that
+    /// came with the matrix in its file, else a-ones]
     #[arg(long, value_name = "FILE|NAME")]
     rhs: Option<Rhs>,
     /// Write x to this file: Matrix Market, or by its name .npy or .npz
@@ -57,10 +60,10 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "auto", value_parser = one_of::<Method>(Method::ALL.iter().map(|value| value.name())))]
     method: Method,
     /// Preconditioner: none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS], chebyshev-single[:STEPS] (the same
-    /// in single precision, around it all is in double), ilu (incomplete factors with the pattern of A),
+    /// in single precision, while the method is in double), ilu (incomplete factors with the pattern of A),
     /// ilut[:fill=N,digits=N] (with fill), amg[:OPTION=VALUE,...] (multigrid; steps, unknowns, smoothing, coarsening,
-    /// weights, prolongation, precision, boxes), or auto: jacobi, or amg, ilu or chebyshev-single where that is likely
-    /// to be faster
+    /// weights, prolongation, precision, boxes), or auto: jacobi, or amg, ilu or chebyshev-single if that is likely to
+    /// be faster
     #[arg(long, default_value = "auto", value_name = "NAME")]
     preconditioner: PreconditionerChoice,
     /// double; mixed: iterate with matrix and vectors in single precision, refine in double; or auto: as mixed, and
@@ -80,10 +83,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_limit: Option<u64>,
     /// Storage format of A: auto or one that `residua info` lists
-    #[arg(long, default_value = "auto", value_parser = super::choice::parse_format)]
+    #[arg(long, default_value = "auto", hide_possible_values = true, value_parser = completed(formats(), parse_format))]
     format: String,
     /// Where to compute: auto (a GPU if there is one, otherwise the CPU), cpu, cuda or cuda:N
-    #[arg(long, default_value = "auto", value_parser = super::device::parse)]
+    #[arg(long, default_value = "auto", hide_possible_values = true, value_parser = completed(device::NAMES, device::parse))]
     device: String,
     /// Renumber the unknowns before solving: auto does so if it is likely to pay; x is in the order of the file in any
     /// case [default: auto]
@@ -134,16 +137,24 @@ pub(crate) struct Arguments {
     quiet: bool,
 }
 
+/// Preconditioners without their numbers and options, for completions.
+const PRECONDITIONERS: [&str; 10] =
+    ["auto", "none", "jacobi", "block-jacobi", "fsai", "chebyshev", "chebyshev-single", "ilu", "ilut", "amg"];
+
+fn parse_preconditioner(text: &str) -> Result<PreconditionerChoice, String> {
+    text.parse().map_err(|error: crate::Error| error.to_string())
+}
+
 fn parse_tolerance(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if (0.0..1.0).contains(&value) => Ok(value),
-        _ => Err("a tolerance is a number from 0 to below 1, such as 1e-8".into()),
+        _ => Err("a tolerance must be at least 0 and below 1, such as 1e-8".into()),
     }
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    seconds.ok_or_else(|| "a time is a number of seconds from 0 on, such as 0.5".into())
+    seconds.ok_or_else(|| "a time must be a number of seconds, such as 0.5".into())
 }
 
 /// A number of bytes, with a unit of 10^3, 10^6, 10^9 or 10^12, or none.
@@ -154,7 +165,7 @@ fn parse_bytes(text: &str) -> Result<u64, String> {
     let number = digits.trim().parse::<f64>().ok().filter(|number| (0.0..1e19).contains(&(number * size)));
     number
         .map(|number| (number * size) as u64)
-        .ok_or_else(|| "an amount of memory is such as 500MB or 4GB".into())
+        .ok_or_else(|| "write an amount of memory like 500MB or 4GB".into())
 }
 
 impl Arguments {
@@ -188,8 +199,8 @@ impl Arguments {
             if points == 0 || !header.rows().is_multiple_of(points) || !(1..=3).contains(&dimensions) {
                 let what =
                     format!("{points} points of {dimensions} dimensions for {} unknowns", header.rows());
-                let how =
-                    "a point is a row of one to three numbers, and each point has equally many unknowns";
+                let how = "write each point as a row of one to three numbers; each point has the same number of \
+                    unknowns";
                 return Err(Failure::about(path, format!("{what}: {how}")));
             }
             builder = builder.coordinates(dimensions, coordinates);
@@ -277,9 +288,10 @@ struct Sinks {
 impl Sinks {
     fn open(arguments: &Arguments) -> Result<Self, Failure> {
         let Arguments { output, json, history, plot, report, .. } = arguments;
-        let paths = [output, json, history, plot, report];
-        let [x, json, history, plot, report] = paths.map(|path| path.as_deref().map(Sink::open).transpose());
-        let (x, json, history, plot, report) = (x?, json?, history?, plot?, report?);
+        let x = output.as_deref().map(Sink::for_numbers).transpose()?;
+        let paths = [json, history, plot, report];
+        let [json, history, plot, report] = paths.map(|path| path.as_deref().map(Sink::open).transpose());
+        let (json, history, plot, report) = (json?, history?, plot?, report?);
         let inputs = [Some(arguments.matrix.as_path()), arguments.rhs_file(), arguments.config.as_deref()];
         let sinks = [&x, &json, &history, &plot, &report].map(Option::as_ref);
         let stdout = takes_stdout(inputs.into_iter().flatten(), sinks)?;
@@ -288,17 +300,21 @@ impl Sinks {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
+    if let Some(second) = &arguments.second {
+        let path = second.display();
+        return Err(Failure::Usage(format!("{path}: a right-hand side is an option: --rhs {path}")));
+    }
     let pipe = Path::new("-");
     if arguments.rhs_file() == Some(pipe) && arguments.matrix == pipe {
         return Err(Failure::Usage("A and b cannot both come from standard input ('-')".into()));
     }
     #[cfg(all(unix, feature = "ranks"))]
     if arguments.dry_run && (ranks::is_one() || arguments.ranks.is_some_and(|ranks| ranks > 1)) {
-        return Err(Failure::Usage("--dry-run tells what one process would do".into()));
+        return Err(Failure::Usage("--dry-run works with one process only".into()));
     } else if arguments.null_space.is_some()
         && (ranks::is_one() || arguments.ranks.is_some_and(|ranks| ranks > 1))
     {
-        return Err(Failure::Usage("--null-space is for one process".into()));
+        return Err(Failure::Usage("--null-space works with one process only".into()));
     } else if ranks::is_one() {
         return ranks::run(arguments);
     } else if arguments.ranks.is_some_and(|ranks| ranks > 1) {

@@ -50,10 +50,10 @@ pub(super) fn page(story: &Story<'_>, portrait: &Portrait, convergence: &str) ->
         });
         page.table(&["decided", "chosen", "why", ">took"], &decisions.collect::<Vec<_>>());
     });
-    page.section("Methods, in the order of their turns", |page| {
+    page.section("Methods, in the order in which they are tried", |page| {
         let rows: Vec<Vec<String>> =
             answer.trail.stages.iter().map(|stage| attempt(stage, columns)).collect();
-        let headings = ["method", "why it is in the list", ">expected at least", ">took", "ended"];
+        let headings = ["method", "reason", ">expected at least", ">took", "ended"];
         page.table(&headings, &rows);
     });
     if columns.len() > 1 {
@@ -106,14 +106,18 @@ fn result(story: &Story<'_>) -> Vec<(String, String)> {
     tell("method", words::method(story));
     tell("device", format!("{}{}", answer.device, not_on_gpu(story.no_gpu)));
     if let [Column { error: Some(error), .. }] = columns {
-        tell("error", format!("{} of the known x", ratio(*error)));
+        tell("error", format!("{} relative to the known x", ratio(*error)));
     }
     if let Some(rate) = answer.bandwidth_gb_s {
-        let of =
-            story.copy.map_or(String::new(), |copy| format!(" of {copy:.1} GB/s that copies reach here"));
+        let of = story
+            .copy
+            .map_or(String::new(), |copy| format!(" of the {copy:.1} GB/s of a copy on this machine"));
         tell(
             "memory",
-            format!("{} moved an iteration, {rate:.1} GB/s{of}", bytes(answer.bytes_per_iteration as u64)),
+            format!(
+                "{} read and written per iteration, {rate:.1} GB/s{of}",
+                bytes(answer.bytes_per_iteration as u64)
+            ),
         );
     }
     if !answer.ranks.is_empty() {

@@ -184,7 +184,7 @@ const HALO: f64 = 0.1;
 /// unknowns is computed from all of it, and a small system is solved on one GPU.
 fn together<T: Scalar>(group: &Group, arguments: &Arguments) -> Result<Option<Read<T>>, Failure> {
     let reorder = arguments.reorder.unwrap_or_default();
-    // A page shows the whole matrix, and one rank factorises all of it.
+    // The HTML report shows the whole matrix, and a factorisation is done by one rank, which needs all of it.
     let direct = arguments.method == Method::Direct;
     if !matches!(reorder, Reorder::None | Reorder::Auto) || arguments.report.is_some() || direct {
         return Ok(None);

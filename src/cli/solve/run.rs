@@ -179,7 +179,7 @@ pub(super) struct Solved<T> {
 }
 
 impl<T> Solved<T> {
-    /// From the reports of all right-hand sides.
+    /// Collects the solutions and reports of all right-hand sides.
     pub(super) fn new(columns: Vec<Column>, x: Vec<T>, mut reports: Vec<SolveReport>) -> crate::Result<Self> {
         let bytes_per_iteration = reports.iter().map(|report| report.bytes_per_iteration).max().unwrap_or(0);
         let iterating = reports.iter().map(|report| report.seconds.iterating).sum();

@@ -44,7 +44,13 @@ pub(super) fn story(story: &Story<'_>) -> String {
     if let [finest, .., coarsest] = levels {
         let (number, times) = (levels.len(), operator_complexity(levels));
         let rows = [finest, coarsest].map(|level| count(level.rows as u64));
-        tell("levels", format!("{number}, of {} to {} rows, {times:.2} times the entries", rows[0], rows[1]));
+        tell(
+            "levels",
+            format!(
+                "{number}, with {} to {} rows and {times:.2} times the entries of A in all",
+                rows[0], rows[1]
+            ),
+        );
     }
     // A measured choice is mentioned; keeping CSR without a measurement is not.
     if let Some(choice) = story.choice.filter(|choice| choice.basis != Basis::Model) {
@@ -62,7 +68,7 @@ pub(super) fn story(story: &Story<'_>) -> String {
         tell(
             "ranks",
             format!(
-                "{}, each {rows} rows, {nonzeros} nonzeros, {halo} entries of others",
+                "{}, each with {rows} rows, {nonzeros} nonzeros and {halo} entries of x from other ranks",
                 answer.ranks.len()
             ),
         );
@@ -95,7 +101,7 @@ pub(super) fn story(story: &Story<'_>) -> String {
             tell(what, text);
         }
         if let Some(error) = columns[0].error {
-            tell("error", format!("{} of the known x", ratio(error)));
+            tell("error", format!("{} relative to the known x", ratio(error)));
         }
     } else {
         let converged = columns.iter().filter(|column| column.outcome.is_converged()).count();
@@ -110,7 +116,10 @@ pub(super) fn story(story: &Story<'_>) -> String {
                 100.0 * rate / copy
             )
         });
-        tell("memory", format!("{} moved an iteration{share}", bytes(answer.bytes_per_iteration as u64)));
+        tell(
+            "memory",
+            format!("{} read and written per iteration{share}", bytes(answer.bytes_per_iteration as u64)),
+        );
     }
     for (what, file) in [("x", &arguments.output), ("report", &arguments.report)] {
         if let Some(file) = file {
@@ -185,10 +194,7 @@ fn attempt(stage: &StageReport) -> String {
                     format!("{} iterations, {why}", stage.iterations)
                 }
                 None if *ended == Outcome::GivenUp => {
-                    format!(
-                        "not solved after {} iterations, as many as it has before the next one's turn",
-                        stage.iterations
-                    )
+                    format!("not solved within its budget of {} iterations", stage.iterations)
                 }
                 _ => outcome(ended, stage.iterations),
             };
@@ -215,7 +221,7 @@ pub(super) fn outcome(outcome: &Outcome, iterations: usize) -> String {
 
 fn plainly(outcome: &Outcome) -> String {
     match outcome {
-        Outcome::IterationLimit => "no more iterations allowed".into(),
+        Outcome::IterationLimit => "iteration limit reached".into(),
         Outcome::NotPositiveDefinite { iteration: 0, curvature } => {
             format!("not positive definite, a diagonal entry is {}", signed(*curvature))
         }
@@ -223,7 +229,7 @@ fn plainly(outcome: &Outcome) -> String {
             format!("not positive definite, a direction p has p.Ap / p.p = {}", signed(*curvature))
         }
         Outcome::Stagnated => "the residual no longer falls".into(),
-        Outcome::NotFinite => "numbers are not finite".into(),
+        Outcome::NotFinite => "an infinity or NaN occurred".into(),
         other => other.to_string(),
     }
 }
@@ -233,7 +239,7 @@ fn signed(value: f64) -> String {
 }
 
 pub(super) fn residual(relative: f64, tolerance: f64) -> String {
-    format!("{} of b, computed anew (tolerance {tolerance:e})", ratio(relative))
+    format!("{} relative to b, computed anew (tolerance {tolerance:e})", ratio(relative))
 }
 
 /// Further facts about x: always the backward error; others if there is a factorisation or a null space.
@@ -241,11 +247,11 @@ fn certainty(answer: &Answer) -> Vec<(&'static str, String)> {
     let mut told = Vec::new();
     if let Some(error) = answer.backward_error {
         let outside = answer.outside_range.is_some_and(|outside| outside > 0.0);
-        let of = if outside { " of what was solved for" } else { "" };
+        let of = if outside { " for the part of b in the range of A" } else { "" };
         told.push(("", format!("backward error {}{of}", ratio(error))));
     }
     if let Some(outside) = answer.outside_range.filter(|&outside| outside > 0.0) {
-        let what = "no x reaches it, and the rest was solved for";
+        let what = "no A x can match it, so the system was solved for the rest of b";
         told.push(("", format!("the part of b in the null space has the norm {}: {what}", ratio(outside))));
     }
     if let Some(normal) = answer.normal_residual {
@@ -359,11 +365,11 @@ pub(super) fn advice(story: &Story<'_>) -> Option<String> {
             )
         }
         Outcome::PrecisionLimit { .. } if story.answer.condition.is_some_and(|known| known < WELL) => "The tolerance is \
-             beyond double precision: the backward error of x is one of rounding. A looser --tolerance is met."
+             beyond double precision: the backward error of x is at the rounding level. Try: a looser --tolerance."
             .into(),
-        Outcome::PrecisionLimit { .. } => "The matrix is ill-conditioned, but not singular: its backward error is one of \
-             rounding, and no more can be had in double precision. Check the units of the unknowns and the boundary \
-             conditions; a looser --tolerance is met."
+        Outcome::PrecisionLimit { .. } => "The matrix is ill-conditioned, but not singular: the backward error of x is at \
+             the rounding level, and double precision allows no more. Check the units of the unknowns and the boundary \
+             conditions, or try a looser --tolerance."
             .into(),
         Outcome::LeastSquares if story.answer.rows == story.answer.columns => {
             "No x solves the system: the matrix is singular, and b is not in its range. This x makes b - A x as small \

@@ -1,47 +1,53 @@
-//! Elimination within one front.
+//! Elimination within one front of an unsymmetric matrix.
 
+use super::wide::WIDE;
 use crate::direct::Factorable;
 use crate::parallel::prelude::*;
 use crate::parallel::vectorised;
 use crate::scalar::Real;
 use crate::work::Meter;
 
-/// Columns that are eliminated one by one.
+/// Up to this number of columns are eliminated one by one.
 const NARROW: usize = 16;
 
-/// Up to so many multiplications in one column block a plain loop is faster than a product of blocks.
+/// A block of columns with at most this many multiplications is updated by a plain loop, which is faster than a
+/// library's product.
 pub(super) const PLAIN: usize = 2000;
 
-/// Columns that a thread takes at once. What is computed depends on where columns are cut, so this is a constant.
+/// The number of columns in a task. Results depend on it, so it must not depend on the number of threads.
 const AT_ONCE: usize = 96;
 
-/// A front: its own `width` columns, `height` rows each; of the other columns the upper rows, and the contribution.
+/// A front: `height` rows of its own `width` columns; for the other columns the upper rows, and the contribution.
 pub(super) struct Front<'a, T> {
     pub(super) width: usize,
     pub(super) height: usize,
     pub(super) panel: &'a mut [T],
     pub(super) upper: &'a mut [T],
     pub(super) contribution: &'a mut [T],
-    /// The row that each step takes for its own, among those of the front.
+    /// The row that is exchanged with each row, numbered within the front.
     pub(super) swaps: &'a mut [u32],
 }
 
-/// What is a pivot.
+/// The rule for pivots.
 #[derive(Clone, Copy)]
 pub(super) struct Pivots {
-    /// A diagonal entry is one where it has this part of the largest magnitude in its column of the block.
+    /// A diagonal entry is the pivot if its magnitude is at least this part of the largest in its column of the block.
     pub(super) preference: f64,
-    /// What is below is replaced by this.
+    /// A smaller pivot is replaced by this.
     pub(super) least: f64,
 }
 
 impl<T: Factorable> Front<'_, T> {
-    /// Eliminates the front's own columns; gives how many pivots were made up. The meter is asked on the way whether to
-    /// go on.
-    pub(super) fn eliminate(&mut self, pivots: Pivots, meter: &Meter) -> usize {
+    /// Eliminates the front's own columns, and returns how many pivots were made up. The meter is asked on the way whether
+    /// to go on; `work` is memory to work in.
+    pub(super) fn eliminate(&mut self, pivots: Pivots, work: &mut Vec<T>, meter: &Meter) -> usize {
         let (w, m) = (self.width, self.height);
-        let made_up = panel(self.panel, m, 0, w, (pivots, meter), self.swaps);
         let r = m - w;
+        let made_up = if w >= WIDE && r > 0 {
+            self.square_first(pivots, work, meter)
+        } else {
+            panel(self.panel, m, 0, w, (pivots, meter), self.swaps)
+        };
         if r == 0 {
             return made_up;
         }
@@ -65,8 +71,9 @@ impl<T: Factorable> Front<'_, T> {
     }
 }
 
-/// Eliminates columns `from..to` of a panel whose rows up to `w` may be swapped. All columns before are done with.
-fn panel<T: Factorable>(
+/// Eliminates columns `from..to` of a panel, in which the first `w` rows may be exchanged, after all columns before
+/// them.
+pub(super) fn panel<T: Factorable>(
     a: &mut [T],
     m: usize,
     from: usize,
@@ -78,7 +85,7 @@ fn panel<T: Factorable>(
     if to - from <= NARROW {
         return vectorised(|| narrow(a, m, from, to, pivots, swaps));
     }
-    // Halves in whole blocks of narrow columns.
+    // The columns are halved at a multiple of the narrow width.
     let half = (to - from).div_ceil(2).next_multiple_of(NARROW).min(to - from - 1);
     let middle = from + half;
     let made_up = panel(a, m, from, middle, (pivots, meter), swaps);
@@ -93,7 +100,7 @@ fn panel<T: Factorable>(
     made_up + panel(a, m, middle, to, (pivots, meter), swaps)
 }
 
-/// The same for few columns, one by one. Rows are swapped in the whole panel.
+/// The same for few columns, one by one. Rows are exchanged in the whole panel.
 #[inline(always)]
 fn narrow<T: Factorable>(
     a: &mut [T],
@@ -107,7 +114,7 @@ fn narrow<T: Factorable>(
     let mut made_up = 0;
     for k in from..to {
         let column = &a[k * m..(k + 1) * m];
-        // Squares, which take no root of what is complex.
+        // Squares are compared because magnitudes of complex numbers need a root.
         let (mut at, mut size) = (k, column[k].abs2().to_f64());
         let mut most = size;
         for (i, value) in column.iter().enumerate().take(w).skip(k + 1) {
@@ -125,7 +132,7 @@ fn narrow<T: Factorable>(
             }
         }
         swaps[k] = at as u32;
-        // NaN is kept: the factor is seen not to be finite.
+        // NaN remains, so that the factor is known not to be finite.
         if size < pivots.least.powi(2) {
             a[k * m + k] = T::from_f64(pivots.least);
             made_up += 1;
@@ -145,7 +152,7 @@ fn narrow<T: Factorable>(
     made_up
 }
 
-/// U12 = L11^-1 F12 and C - L21 U12, column by column.
+/// Computes U12 = L11^-1 F12 and C - L21 U12, column by column.
 #[inline(always)]
 fn plain<T: Factorable>(panel: &[T], m: usize, w: usize, upper: &mut [T], contribution: &mut [T]) {
     for (upper, contribution) in upper.chunks_exact_mut(w).zip(contribution.chunks_exact_mut(m - w)) {
@@ -159,7 +166,7 @@ fn plain<T: Factorable>(panel: &[T], m: usize, w: usize, upper: &mut [T], contri
     }
 }
 
-/// y - factor x.
+/// Computes y - factor x in place.
 #[inline(always)]
 pub(super) fn subtract<T: Factorable>(y: &mut [T], x: &[T], factor: T) {
     let n = y.len().min(x.len());
@@ -169,8 +176,8 @@ pub(super) fn subtract<T: Factorable>(y: &mut [T], x: &[T], factor: T) {
     }
 }
 
-/// y minus the sum of columns times factors, one for each, added one after the other. Columns lie `height` apart, and
-/// begin at row `from` of each.
+/// Subtracts columns times factors from y, one after the other. The columns are `height` apart, and the product begins
+/// at row `from` of each.
 #[inline(always)]
 pub(super) fn subtract_columns<T: Factorable>(
     y: &mut [T],
@@ -181,7 +188,7 @@ pub(super) fn subtract_columns<T: Factorable>(
     let n = y.len();
     for (k, factors) in fours.iter().enumerate() {
         let [a, b, c, d] = std::array::from_fn(|j| &columns[(4 * k + j) * height + from..][..n]);
-        // Four at once read and write y once.
+        // Four columns at a time need only one pass over y.
         for (i, y) in y.iter_mut().enumerate() {
             *y = *y - a[i] * factors[0] - b[i] * factors[1] - c[i] * factors[2] - d[i] * factors[3];
         }

@@ -1,8 +1,8 @@
-//! LU, and L D L^T of symmetric matrices, with static pivoting, front by front.
+//! LU, and L D L^T of symmetric matrices, with static pivoting, by dense fronts (multifrontal factorisation).
 //!
-//! The order of elimination and the pattern of A + A^T tell before any arithmetic where L and U have entries. Columns
-//! with the same pattern below the diagonal make a supernode, and its front is a dense matrix of the rows and columns
-//! that it touches:
+//! The order of elimination and the pattern of A + A^T determine where L and U have entries before any arithmetic.
+//! Columns with the same pattern below the diagonal form a supernode. Its front is a dense matrix of the rows and
+//! columns that it changes:
 //!
 //! ```text
 //! | F11  F12 |   F11 = L11 U11, U12 = L11^-1 F12, L21 = F21 U11^-1: what the factor keeps
@@ -10,24 +10,24 @@
 //! ```
 //!
 //! (Duff and Reid, "The multifrontal solution of unsymmetric sets of linear equations", SIAM J. Sci. Stat. Comput. 5,
-//! 1984.) All the work is products of dense blocks. Pivots are chosen within F11 alone, so the structure stays what it
-//! was forecast to be; one that is too small is replaced by the root of the rounding unit (Li and Demmel, SuperLU_DIST,
-//! ACM Trans. Math. Softw. 29, 2003; Schenk and Gaertner, "On fast factorization pivoting methods for sparse symmetric
-//! indefinite systems", ETNA 23, 2006). A matching has brought large entries to the diagonal before, and refinement
-//! makes up for the rest.
+//! 1984.) All the work is in products of dense blocks. Pivots are chosen within F11 alone, so the structure does not
+//! change; a pivot that is too small is replaced by the root of the rounding unit (Li and Demmel, SuperLU_DIST, ACM
+//! Trans. Math. Softw. 29, 2003; Schenk and Gaertner, "On fast factorization pivoting methods for sparse symmetric
+//! indefinite systems", ETNA 23, 2006). Before that, a matching brings large entries to the diagonal if it is needed,
+//! and afterwards refinement corrects x.
 //!
-//! Of a symmetric matrix, real or complex, the lower triangles of fronts do, with half the work and memory: pivots have
-//! one row or two, and rows that a symmetric matching pairs are eliminated together.
+//! For a symmetric matrix, real or complex, only the lower triangles of fronts are used, which halves work and memory.
+//! Pivots have one row or two; rows that a symmetric matching pairs are eliminated together.
 //!
-//! Subtrees are independent, and go to all threads; near the root columns of fronts do. What is computed does not
-//! depend on the number of threads.
+//! Independent subtrees are tasks for all threads; near the root all threads work on the rows and columns of one front.
+//! Results do not depend on the number of threads.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `tree` | supernodes, their rows, and the tree: the symbolic factorisation |
 //! | `numeric` | all fronts on all threads: the factors |
 //! | `worker`, `source` | fronts are put together and eliminated one behind the other; entries of the matrix for them |
-//! | `dense`, `symmetric` | elimination within one front |
+//! | `dense`, `symmetric`, `wide` | elimination within one front |
 //! | `solve` | A^-1 x and A^-T x |
 
 mod dense;
@@ -38,6 +38,7 @@ mod symmetric;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod wide;
 mod worker;
 
 pub(super) use numeric::Frontal;

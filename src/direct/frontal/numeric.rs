@@ -1,4 +1,4 @@
-//! The factors: pieces of the tree are eliminated on all threads.
+//! The numerical factorisation: pieces of the tree are eliminated by all threads.
 
 use super::super::foreign::Columns;
 use super::super::report::Reason;
@@ -16,53 +16,54 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A diagonal entry is the pivot where it has this part of the largest magnitude in its block.
+/// A diagonal entry is the pivot if its magnitude is at least this part of the largest in its block.
 const PREFERENCE: f64 = 0.1;
 
-/// Subtrees that are tasks have at most this part of all the work: several for each thread of a workstation, so that
-/// none waits long for the last one. On one thread parts of 1/16 to 1/128 take as long (40^3 points, a mesh of 3 10^5;
-/// two cores of an EPYC, 2026-11-28).
+/// A subtree that is a task has at most this part of the total work. This gives several tasks to each thread of a
+/// workstation, so that the last one does not keep the others waiting for long. On one thread all parts from 1/16 to
+/// 1/128 take equally long (40^3 points, a mesh of 3 10^5; two cores of an EPYC, 2026-11-28).
 const PART: f64 = 1.0 / 64.0;
 
-/// P M Q = L U, or P M P^T = L D L^T, in fronts.
+/// P M Q = L U, or P M P^T = L D L^T, by fronts.
 pub(in super::super) struct Frontal<T> {
     pub(super) tree: Arc<Tree>,
     /// The new index of each old one.
     pub(super) place: Vec<u32>,
-    /// Each supernode's part of the factors: in which of `values` it is, and where it begins. Its columns of L and U11
-    /// come first, then its rows of U. Of L D L^T its columns of L, with D on the diagonal.
+    /// The part of the factors that belongs to each supernode: its vector in `values`, and where it begins there. The
+    /// columns of L and U11 come first, then the rows of U. For L D L^T there are only the columns of L, with D on the
+    /// diagonal.
     pub(super) at: Vec<(u32, usize)>,
     pub(super) values: Vec<Vec<T>>,
-    /// What solves go through, in the order of supernodes.
+    /// The pieces of the tree, in the order of their supernodes.
     pub(super) pieces: Vec<Stretch>,
-    /// Their numbers: those that need no other, those that need these alone, and so on.
+    /// The numbers of pieces without children, then of those whose children are among these, and so on.
     pub(super) levels: Vec<Vec<u32>>,
-    /// Of each supernode the rows that are behind all columns of its piece, by where each is among the rows of the
-    /// piece's root: `beyond[beyond_at[s]..beyond_at[s + 1]]`.
+    /// For each supernode the rows after all columns of its piece, as places among the rows of the piece's root:
+    /// `beyond[beyond_at[s]..beyond_at[s + 1]]`.
     pub(super) beyond_at: Vec<usize>,
     pub(super) beyond: Vec<u32>,
-    /// For each column the row that was swapped with its own, among those of the supernode. Of L D L^T the first of a
-    /// pivot of two rows is marked.
+    /// The row that was exchanged with each column's row, numbered within the supernode. For L D L^T the first row of a
+    /// 2 x 2 pivot is marked.
     pub(super) swaps: Vec<u32>,
-    /// Pivots that were made up.
+    /// The number of pivots that were replaced.
     pub(in super::super) made_up: usize,
     finite: bool,
 }
 
-/// Consecutive supernodes that one thread takes: a subtree, which needs no other, or one near the root.
+/// Consecutive supernodes that are one task: a whole subtree, or a single supernode near the root.
 pub(super) struct Stretch {
     pub(super) supernodes: Range<usize>,
     pub(super) is_subtree: bool,
-    /// The one that takes the contribution of its root, and where the rows of the root stand in the front of that.
+    /// The piece that takes the contribution, and the places of this piece's last rows in that front.
     pub(super) parent: Option<usize>,
     pub(super) place: Vec<u32>,
     pub(super) children: Vec<usize>,
 }
 
-/// A piece before it is eliminated, and what comes of it.
+/// A piece before its elimination, and the results.
 struct Slot<'a, T> {
     piece: Mutex<Option<Piece<'a, T>>>,
-    /// Children that are not eliminated yet, and what the others contribute.
+    /// The number of children that are not eliminated yet, and the contributions of the others.
     missing: AtomicUsize,
     contributions: Mutex<Vec<Contribution<T>>>,
     done: Mutex<Option<Done<T>>>,
@@ -88,7 +89,7 @@ impl<'a, T> Slot<'a, T> {
 
 impl<T: Factorable> Frontal<T> {
     /// Factorises M, given by columns, whose largest entries are about 1. Pivots below `least` times the largest entry
-    /// are replaced by that. `going` tells whether to go on.
+    /// are replaced by that number. `going` returns whether to go on.
     pub(in super::super) fn new(
         m: Columns<'_>,
         values: &[T],
@@ -108,7 +109,7 @@ impl<T: Factorable> Frontal<T> {
         let mut slots: Vec<Slot<'_, T>> = pieces.into_iter().map(Slot::new).collect();
         slots.iter_mut().zip(&stretches).for_each(|(slot, s)| *slot.missing.get_mut() = s.children.len());
         let levels = levels(&stretches);
-        // Who ends the last child of a supernode goes on with that; no thread waits for others to end theirs.
+        // The thread that completes the last child goes on with the parent, so no thread waits for another.
         levels.first().map_or(&[][..], Vec::as_slice).par_iter().for_each(|&leaf| {
             let mut next = Some(leaf as usize);
             while let Some(number) = next {
@@ -165,18 +166,18 @@ impl<T: Factorable> Frontal<T> {
         Ok(factor)
     }
 
-    /// Bytes of the factors.
+    /// The size of the factors in bytes.
     pub(in super::super) fn bytes(&self) -> u64 {
         (self.tree.all_entries() * size_of::<T>() + self.swaps.len() * 4) as u64
     }
 
-    /// Whether all entries are numbers.
+    /// Returns whether all entries are finite.
     pub(in super::super) fn is_finite(&self) -> bool {
         self.finite
     }
 }
 
-/// Subtrees with at most a part of the work, and the supernodes above them, one by one, children before parents.
+/// Divides the tree into subtrees of limited work, and single supernodes above them; children come before parents.
 fn pieces<'a, T: Factorable>(
     tree: &Tree,
     mut swaps: &'a mut [u32],
@@ -184,7 +185,7 @@ fn pieces<'a, T: Factorable>(
     let most = PART * tree.all_work();
     let small = |s: usize| tree.work[s] <= most;
     let (mut pieces, mut stretches) = (Vec::new(), Vec::new());
-    // The piece that each supernode near the root is.
+    // The piece of each supernode near the root.
     let mut numbers = vec![0; tree.len()];
     let mut from = 0;
     for (s, number) in numbers.iter_mut().enumerate() {
@@ -223,7 +224,7 @@ fn pieces<'a, T: Factorable>(
     Ok((pieces, stretches))
 }
 
-/// What needs no other piece, what needs those alone, and so on.
+/// Returns the pieces without children, then those whose children are among these, and so on.
 fn levels(pieces: &[Stretch]) -> Vec<Vec<u32>> {
     let mut heights = vec![0_usize; pieces.len()];
     let mut levels: Vec<Vec<u32>> = Vec::new();
@@ -240,7 +241,7 @@ fn levels(pieces: &[Stretch]) -> Vec<Vec<u32>> {
     levels
 }
 
-/// Where the rows of a supernode stand in the front of its parent: among the columns of that, and behind them.
+/// Returns the places of a supernode's rows in the front of its parent, whose own columns come first.
 fn in_parent(tree: &Tree, s: usize) -> Vec<u32> {
     let parent = tree.parents[s] as usize;
     let (begin, end) = (tree.begin[parent], tree.begin[parent + 1]);

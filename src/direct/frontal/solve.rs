@@ -1,7 +1,8 @@
-//! M^-1 x and M^-T x.
+//! Solves with the factors: M^-1 x and M^-T x.
 //!
-//! Subtrees go to all threads: each has its own part of x, and a few numbers for the rows behind it, those of its root.
-//! So has each supernode near the root; those of a level go to all threads, as do rows or columns of a large one.
+//! Subtrees are tasks for all threads. Each has its own part of x, and a few numbers for the rows after its columns,
+//! which are those of its root. The same holds for each supernode near the root; those of a level are done side by
+//! side, and rows or columns of a large one by all threads.
 
 use super::dense::{subtract, subtract_columns};
 use super::numeric::{Frontal, Stretch};
@@ -13,19 +14,19 @@ use crate::parallel::{both, vectorised};
 use std::ops::Range;
 use std::sync::Mutex;
 
-/// Entries of the factors that are worth another thread: in all of them, and in one supernode.
+/// With fewer entries in all factors, or in one supernode, more threads do not pay.
 const WORTH_THREADS: usize = 1 << 17;
-/// Rows that a thread takes at once.
+/// Rows that a thread takes at a time.
 const ROWS: usize = 512;
-/// Columns that a thread takes at once.
+/// Columns that a thread takes at a time.
 const COLUMNS: usize = 32;
 
-/// The part of a vector that supernodes next to each other have to do with.
+/// The part of a vector that consecutive supernodes use.
 struct Part<'a, T> {
-    /// Entries from this one on.
+    /// The index of its first entry.
     from: usize,
     own: &'a mut [T],
-    /// Those of the rows of the last one, which are behind them.
+    /// The entries for the rows of the last supernode, which come after its columns.
     beyond: Vec<T>,
 }
 
@@ -35,18 +36,18 @@ struct Front<'a, T> {
     height: usize,
     panel: &'a [T],
     upper: &'a [T],
-    /// Rows below its own: those that are in the part at hand, and where the others are among those behind it.
+    /// The rows below its own: those within the current part, and the places of the others among the rows after it.
     inside: &'a [u32],
     outside: &'a [u32],
-    /// Where its own part of the vector begins.
+    /// The index of its own first entry of the vector.
     begin: usize,
     swaps: &'a [u32],
-    /// Whether rows or columns of it go to all threads.
+    /// Whether all threads work on its rows or columns.
     is_large: bool,
 }
 
 impl<T: Factorable> Part<'_, T> {
-    /// Adds numbers to those of the rows below a front.
+    /// Adds numbers to the entries of the rows below a front.
     #[inline(always)]
     fn add(&mut self, front: &Front<'_, T>, below: &[T]) {
         let (inside, outside) = below.split_at(front.inside.len());
@@ -58,7 +59,7 @@ impl<T: Factorable> Part<'_, T> {
         }
     }
 
-    /// Those of the rows below a front.
+    /// Collects the entries of the rows below a front.
     #[inline(always)]
     fn gather(&self, front: &Front<'_, T>, below: &mut Vec<T>) {
         below.clear();
@@ -66,7 +67,7 @@ impl<T: Factorable> Part<'_, T> {
         below.extend(front.outside.iter().map(|&row| self.beyond[row as usize]));
     }
 
-    /// Whether a front has nothing to do on the way up: a vector with few entries leads through few fronts.
+    /// Returns whether a front has nothing to do on the way up, as most fronts for a vector with few entries.
     #[inline(always)]
     fn is_zero(&mut self, front: &Front<'_, T>) -> bool {
         self.own(front).iter().all(|x| *x == T::default())
@@ -77,7 +78,7 @@ impl<T: Factorable> Part<'_, T> {
     }
 }
 
-/// Memory to work in: numbers of the rows below a front, and of its columns.
+/// Memory for the rows below a front, and for its columns.
 struct Scratch<T> {
     below: Vec<T>,
     products: Vec<T>,
@@ -87,12 +88,12 @@ struct Scratch<T> {
 type Step<T> = fn(&Front<'_, T>, &mut Part<'_, T>, &mut Scratch<T>);
 
 impl<T: Factorable> Frontal<T> {
-    /// x becomes M^-1 x, of M^T where `transposed`; `work` is as long.
+    /// Replaces x by M^-1 x, or by M^-T x if `transposed`; `work` is as long as x.
     pub(in super::super) fn solve(&self, transposed: bool, x: &mut [T], work: &mut [T]) {
         self.solve_columns(transposed, [(x, work)]);
     }
 
-    /// The same with several vectors, between which nothing is read of the factors that is not in a cache.
+    /// The same for several vectors, for which the factors are read from memory once.
     pub(in super::super) fn solve_columns<const N: usize>(
         &self,
         transposed: bool,
@@ -122,7 +123,7 @@ impl<T: Factorable> Frontal<T> {
         }
     }
 
-    /// From the leaves to the root.
+    /// Goes from the leaves to the root.
     fn up<const N: usize>(&self, columns: &mut [&mut [T]; N], step: Step<T>) {
         let parts = self.parts(columns);
         for level in &self.levels {
@@ -144,7 +145,7 @@ impl<T: Factorable> Frontal<T> {
         }
     }
 
-    /// From the root to the leaves.
+    /// Goes from the root to the leaves.
     fn down<const N: usize>(&self, columns: &mut [&mut [T]; N], step: Step<T>) {
         let parts = self.parts(columns);
         for level in self.levels.iter().rev() {
@@ -166,12 +167,12 @@ impl<T: Factorable> Frontal<T> {
         }
     }
 
-    /// Columns of the root of a piece.
+    /// The number of columns of a piece's root.
     fn width(&self, piece: &Stretch) -> usize {
         self.tree.shape(piece.supernodes.end - 1).0
     }
 
-    /// What each piece has to do with, for each vector.
+    /// Divides each vector among the pieces.
     fn parts<'a, const N: usize>(&self, columns: &'a mut [&mut [T]; N]) -> Vec<Mutex<[Part<'a, T>; N]>> {
         let mut columns = columns.each_mut().map(|column| &mut **column);
         let part = |piece: &Stretch| {
@@ -186,7 +187,7 @@ impl<T: Factorable> Frontal<T> {
         self.pieces.iter().map(part).collect()
     }
 
-    /// Does something with pieces that do not need each other.
+    /// Calls a function for pieces that are independent of each other.
     fn on_threads(&self, pieces: &[u32], each: impl Fn(usize, &Stretch) + Sync) {
         let at_once = if self.tree.all_entries() < WORTH_THREADS { pieces.len() } else { 1 };
         pieces.par_iter().with_min_len(at_once).for_each(|&number| {
@@ -194,7 +195,7 @@ impl<T: Factorable> Frontal<T> {
         });
     }
 
-    /// Goes through supernodes of a piece.
+    /// Goes through the supernodes of a piece.
     fn steps(
         &self,
         piece: &Stretch,
@@ -223,7 +224,7 @@ impl<T: Factorable> Frontal<T> {
     }
 }
 
-/// The sum of a front's columns below its own rows, times factors, with the sign turned.
+/// Computes minus the sum of a front's columns below its own rows, times factors.
 #[inline(always)]
 fn columns_below<T: Factorable>(front: &Front<'_, T>, factors: &[T], below: &mut Vec<T>) {
     let (w, m) = (front.width, front.height);
@@ -237,7 +238,7 @@ fn columns_below<T: Factorable>(front: &Front<'_, T>, factors: &[T], below: &mut
     });
 }
 
-/// The products of a front's columns below its own rows with a vector.
+/// Computes the products of a front's columns, below its own rows, with a vector.
 #[inline(always)]
 fn products_below<'a, T: Factorable>(front: &Front<'_, T>, scratch: &'a mut Scratch<T>) -> &'a [T] {
     let (w, m) = (front.width, front.height);
@@ -265,7 +266,7 @@ fn products_below<'a, T: Factorable>(front: &Front<'_, T>, scratch: &'a mut Scra
     products
 }
 
-/// L, then D. What stands on the diagonal is D.
+/// Solves with L and then with D, which is stored on the diagonal.
 fn lower_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
     let (w, m, panel, swaps) = (front.width, front.height, front.panel, front.swaps);
     if x.is_zero(front) {
@@ -304,7 +305,7 @@ fn lower_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scr
     });
 }
 
-/// L^T.
+/// Solves with L^T.
 fn upper_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
     let (w, m, panel, swaps) = (front.width, front.height, front.panel, front.swaps);
     vectorised(|| {
@@ -388,7 +389,7 @@ fn lower_transposed<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, sc
     });
 }
 
-/// Products of four columns with one vector, which is read once.
+/// Computes the products of four columns with one vector, which is read once.
 #[inline(always)]
 fn four_products<T: Factorable>(columns: [&[T]; 4], b: &[T]) -> [T; 4] {
     let n = b.len();
@@ -408,7 +409,7 @@ fn four_products<T: Factorable>(columns: [&[T]; 4], b: &[T]) -> [T; 4] {
     })
 }
 
-/// Four sums side by side, none of which waits for another.
+/// Sums four products side by side, so that none waits for another.
 #[inline(always)]
 fn product<T: Factorable>(a: &[T], b: &[T]) -> T {
     let (fours, rest) = a.as_chunks::<4>();

@@ -1,14 +1,14 @@
-//! The entries of M, by the fronts that they belong to.
+//! The entries of M for each front.
 
 use super::super::foreign::Columns;
 use super::tree::Tree;
 use crate::direct::Factorable;
 use crate::parallel::both;
 
-/// Where a front has its entries of M from.
+/// How the entries of M are found.
 pub(super) enum Source<'a, T> {
     Sorted(Entries<T>),
-    /// Of a symmetric M its columns, and the new index of each old one.
+    /// For a symmetric M its columns, and the new index of each old one.
     Columns {
         m: Columns<'a>,
         values: &'a [T],
@@ -26,7 +26,7 @@ impl<'a, T: Factorable> Source<'a, T> {
         Self::Columns { m, values, place }
     }
 
-    /// Gives the entries of a supernode's front with their rows and columns.
+    /// Passes the entries of a supernode's front to `each`, with their rows and columns.
     pub(super) fn each(&self, tree: &Tree, s: usize, mut each: impl FnMut(u32, u32, T)) {
         match self {
             Self::Sorted(entries) => {
@@ -51,7 +51,7 @@ impl<'a, T: Factorable> Source<'a, T> {
     }
 }
 
-/// Entries of M by supernodes: those with a row or a column in it that no earlier one has.
+/// The entries of M by supernode: those with a row or column in it, unless an earlier supernode has them.
 pub(super) struct Entries<T> {
     starts: Vec<usize>,
     places: Vec<(u32, u32)>,

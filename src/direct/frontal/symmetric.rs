@@ -1,97 +1,137 @@
-//! Elimination within one front of a symmetric matrix: L D L^T, without conjugation where entries are complex.
+//! Elimination within one front of a symmetric matrix: L D L^T, without conjugation if entries are complex.
 //!
 //! ```text
 //! | F11  .  |   F11 = L11 D L11^T, L21 = F21 L11^-T D^-1: what the factor keeps
 //! | F21  C  |   C - L21 D L21^T: the contribution
 //! ```
 //!
-//! Pivots have one row or two, chosen among the front's own as Bunch and Kaufman do ("Some stable methods for
-//! calculating inertia and solving symmetric linear systems", Math. Comp. 31, 1977). A column is brought up to date
-//! when it is looked at, and those behind a block of pivots all at once, as in LAPACK's `sytrf`. Lower triangles alone
-//! are read; what stands above them has no meaning.
+//! Pivots have one row or two, chosen among the front's own by the rule of Bunch and Kaufman ("Some stable methods for
+//! calculating inertia and solving symmetric linear systems", Math. Comp. 31, 1977). A column is updated when it is
+//! looked at, and the columns behind a block of pivots are updated together, as in LAPACK's `sytrf`. Only lower
+//! triangles are read; entries above them have no meaning.
 
 use super::dense::{PLAIN, subtract_columns};
+use super::wide::WIDE;
 use crate::direct::Factorable;
 use crate::parallel::prelude::*;
-use crate::parallel::vectorised;
+use crate::parallel::{Cut, vectorised};
 use crate::scalar::Real;
 use crate::work::Meter;
+use std::borrow::Cow;
 use std::ops::Range;
 
-/// Marks a step that takes a pivot of two rows together with the next one.
+/// Marks the first step of a 2 x 2 pivot.
 pub(super) const TWO: u32 = 1 << 31;
 
-/// The square of (1 + sqrt 17) / 8, with which pivots of one and of two rows let entries grow alike.
+/// The square of (1 + sqrt 17) / 8, for which 1 x 1 and 2 x 2 pivots have the same bound of growth.
 const ALPHA: f64 = 0.410_097_050_8;
 
-/// Pivots of a block, and of a group of blocks: behind a block the other columns of its group are brought up to date,
-/// and behind the group all others, which are read and written four times less often.
+/// The number of pivots in a block, and in a group of blocks. After each block the other columns of its group are
+/// updated, and after the group all others, which are thus read and written four times less often.
 const BLOCK: usize = 32;
-const GROUP: usize = 128;
+pub(super) const GROUP: usize = 128;
 
-/// Columns that a thread takes at once, a part of all: half of a square on the diagonal is computed in vain, but a
-/// product of few columns is slow.
-const PART: usize = 8;
+/// The number of tasks that share the columns of a triangle, and limits of the columns in each. Half of the square on
+/// the diagonal is computed in vain, and a product of few columns is slow.
+const TASKS: usize = 32;
 const LEAST: usize = 32;
 const MOST: usize = 96;
 
-/// A front: its own `width` columns, `height` rows each, and the contribution.
+/// A front: `height` rows of its own `width` columns, and the contribution.
 pub(super) struct SymmetricFront<'a, T> {
     pub(super) width: usize,
     pub(super) height: usize,
     pub(super) panel: &'a mut [T],
     pub(super) contribution: &'a mut [T],
-    /// The row that each step takes for its own, and whether it is the first of [`TWO`].
+    /// The row that is exchanged with each row, and whether it is the first of [`TWO`].
     pub(super) swaps: &'a mut [u32],
 }
 
-/// What was chosen at a step.
+/// The choice at a step.
 enum Pivot {
-    /// This row alone.
+    /// A 1 x 1 pivot in this row.
     One(usize),
-    /// The row at hand and this one.
+    /// A 2 x 2 pivot of the current row and this one.
     Two(usize),
 }
 
-/// How many of these columns a thread takes at once: a function of the front alone, so that the bits are.
-fn at_once(columns: usize) -> usize {
-    (columns / PART).next_multiple_of(8).clamp(LEAST, MOST)
+/// Returns rows of L D, collected from columns with `height` entries each.
+fn of_columns<'a, T: Factorable>(
+    columns: &'a [T],
+    height: usize,
+    count: usize,
+) -> impl Fn(Range<usize>) -> Cow<'a, [T]> + Sync {
+    move |rows| rows.flat_map(|j| columns.chunks_exact(height).take(count).map(move |w| w[j])).collect()
+}
+
+/// Divides the columns of a lower triangle, or trapezoid, of this height into tasks of about the same work, and returns
+/// the first column of each. Results depend on them, so they depend on the front alone.
+fn tasks(columns: usize, height: usize) -> Vec<usize> {
+    let each = columns * (2 * height - columns) / (2 * TASKS);
+    let (mut first, mut starts) = (0, Vec::new());
+    while first < columns {
+        starts.push(first);
+        first += (each / (height - first)).next_multiple_of(8).clamp(LEAST, MOST);
+    }
+    starts
 }
 
 impl<T: Factorable> SymmetricFront<'_, T> {
-    /// Eliminates the front's own columns; gives how many pivots were made up, those below `least`. The meter is asked
-    /// on the way whether to go on; `work` is memory to work in.
+    /// Eliminates the front's own columns, and returns how many pivots were made up because they were smaller than
+    /// `least`. The meter is asked on the way whether to go on; `work` is memory to work in.
     pub(super) fn eliminate(&mut self, least: f64, work: &mut Vec<T>, meter: &Meter) -> usize {
-        let (mut from, mut made_up) = (0, 0);
-        let size = self.height * (self.width.min(GROUP) + 1);
+        let group = self.width.min(GROUP);
+        let of_block = if self.width < WIDE { 0 } else { group * (2 * group + 1) };
+        let size = of_block + self.height * (group + 1);
         if work.len() < size {
             work.resize(size, T::default());
         }
+        let made_up = self.among_all(least, work, meter);
+        self.contribute(meter);
+        made_up
+    }
+
+    /// The same without the contribution. Pivots are searched for among all rows of the front, unless it is wide and the
+    /// block on the diagonal has large ones.
+    pub(super) fn among_all(&mut self, least: f64, work: &mut [T], meter: &Meter) -> usize {
+        let (mut from, mut made_up) = (0, 0);
         let mut most = GROUP;
         while from < self.width {
             let group = from..(from + most).min(self.width);
+            if self.width >= WIDE
+                && let Some(new) = self.group(&group, least, work, meter)
+            {
+                (from, most) = (group.end, GROUP);
+                made_up += new;
+                continue;
+            }
             while from < group.end {
                 meter.advance(0);
                 let block = from..(from + BLOCK).min(group.end);
                 let to = vectorised(|| self.block(&group, block.clone(), least, work, &mut made_up));
                 let own = &work[(block.start - group.start) * self.height..];
-                self.behind(block.start..to, to..group.end, own, meter);
+                self.behind(
+                    block.start..to,
+                    to..group.end,
+                    of_columns(own, self.height, to - block.start),
+                    meter,
+                );
                 from = to;
                 if to < block.end {
-                    // Columns behind the group are behind in time, too, and cannot be exchanged with those within. This
-                    // front gets groups of one block, where that makes no difference.
+                    // Columns after the group are not up to date, so they cannot be exchanged with those within. The
+                    // next group has one block, for which that makes no difference.
                     most = BLOCK;
                     break;
                 }
             }
-            self.behind(group.start..from, from.max(group.end)..self.width, work, meter);
+            let products = of_columns(work, self.height, from - group.start);
+            self.behind(group.start..from, from.max(group.end)..self.width, products, meter);
         }
-        self.contribute(meter);
         made_up
     }
 
-    /// Eliminates a block of columns of a group and gives where it ends: before its end where a pivot is wanted from
-    /// behind the group. Column c of `work` becomes that of L D for pivot `group.start + c`.
+    /// Eliminates a block of columns of a group, and returns where it ends, which is early if the best pivot is after
+    /// the group. Column c of `work` becomes that of L D for pivot `group.start + c`.
     #[inline(always)]
     fn block(
         &mut self,
@@ -116,7 +156,7 @@ impl<T: Factorable> SymmetricFront<'_, T> {
                     self.swaps[k] = with as u32;
                     let (own, product) = (&mut self.panel[k * m..(k + 1) * m], &work[c * m..(c + 1) * m]);
                     own[k] = product[k];
-                    // NaN is kept: the factor is seen not to be finite.
+                    // NaN remains, so that the factor is known not to be finite.
                     if own[k].abs2().to_f64() < least * least {
                         own[k] = T::from_f64(least);
                         *made_up += 1;
@@ -148,9 +188,9 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         k
     }
 
-    /// Copies a column, from row k on, to column k of the group's `work`, or behind it where it is another one, and
-    /// subtracts what was eliminated since it was brought up to date: by the block that begins at `from`, or by the whole
-    /// group where entries stand in columns behind that.
+    /// Copies a column from row k on to column k of the group's `work`, or to the one after it if it is another column.
+    /// Then it subtracts what was eliminated since its last update: by the block that begins at `from`, or by the whole
+    /// group for entries in columns after the group.
     #[inline(always)]
     fn up_to_date(&self, group: &Range<usize>, from: usize, (k, column): (usize, usize), work: &mut [T]) {
         let (m, panel) = (self.height, &*self.panel);
@@ -163,7 +203,7 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         target[column..].copy_from_slice(&panel[column * m + column..(column + 1) * m]);
         let mut factors = [T::default(); GROUP];
         factors.iter_mut().zip(done.chunks_exact(m)).for_each(|(factor, done)| *factor = done[column]);
-        // Entries in this row and in columns of the group stand there, those behind in the column itself.
+        // Entries of this row in columns of the group are stored there, and the others in the column itself.
         let behind = if column < group.end { m } else { group.end };
         for (rows, first) in [(k..behind, from), (behind..m, group.start)] {
             let factors = &factors[first - group.start..k - group.start];
@@ -171,12 +211,13 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         }
     }
 
-    /// The pivot of step k, whose column is up to date. Where another row is looked at, its column stands behind.
+    /// Chooses the pivot of step k, whose column is up to date. If another row is looked at, its column is put after
+    /// it.
     #[inline(always)]
     fn choose(&self, group: &Range<usize>, from: usize, k: usize, least: f64, work: &mut [T]) -> Pivot {
         let (m, c) = (self.height, k - group.start);
         let size = |value: &T| value.abs2().to_f64();
-        // Squares, which take no root of what is complex.
+        // Squares are compared because magnitudes of complex numbers need a root.
         let largest = |column: &[T], without: usize| {
             let rows = column.iter().enumerate().take(self.width).skip(k);
             rows.filter(|(i, _)| *i != without).fold((k, 0.0), |(at, most), (i, value)| {
@@ -202,8 +243,8 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         }
     }
 
-    /// Exchanges two rows and columns, `at` before `with`. The column of `with` is in `work` already, and that of `at`
-    /// takes its place.
+    /// Exchanges two rows and columns, of which `at` comes first. The column of `with` is already in `work`, and that
+    /// of `at` takes its place.
     #[inline(always)]
     fn exchange(&mut self, at: usize, with: usize, work: &mut [T]) {
         if at == with {
@@ -222,35 +263,41 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         work.chunks_exact_mut(m).for_each(|column| column.swap(at, with));
     }
 
-    /// Subtracts what some pivots have eliminated from own columns behind them. `work` begins with theirs.
-    fn behind(&mut self, pivots: Range<usize>, columns: Range<usize>, work: &[T], meter: &Meter) {
+    /// Subtracts what some pivots have eliminated from the front's own columns after them. `products` returns rows of L
+    /// D, one after the other.
+    pub(super) fn behind<'b>(
+        &mut self,
+        pivots: Range<usize>,
+        columns: Range<usize>,
+        products: impl Fn(Range<usize>) -> Cow<'b, [T]> + Sync,
+        meter: &Meter,
+    ) where
+        T: 'b,
+    {
         let m = self.height;
         if columns.is_empty() || pivots.is_empty() {
             return;
         }
-        let at_once = at_once(columns.len());
         let (left, right) = self.panel.split_at_mut(columns.start * m);
-        let left = &left[pivots.start * m..pivots.end * m];
-        right[..columns.len() * m].par_chunks_mut(m * at_once).enumerate().for_each(|(chunk, target)| {
+        let (left, right) = (&left[pivots.start * m..pivots.end * m], &mut right[..columns.len() * m]);
+        let firsts = tasks(columns.len(), m - columns.start);
+        let at: Vec<u64> = firsts.iter().map(|&first| (first * m) as u64).collect();
+        Cut::new(right, &at).expect("columns ascend").zip(&firsts).for_each(|(target, first)| {
             meter.advance(0);
-            let first = columns.start + chunk * at_once;
-            let columns = first..first + target.len() / m;
-            let products = columns.flat_map(|j| work.chunks_exact(m).take(pivots.len()).map(move |w| w[j]));
-            let products: Vec<T> = products.collect();
-            T::subtract_product(left, m, first, &products, target);
+            let first = columns.start + first;
+            T::subtract_product(left, m, first, &products(first..first + target.len() / m), target);
         });
     }
 
-    /// C - L21 D L21^T.
+    /// Computes C - L21 D L21^T.
     fn contribute(&mut self, meter: &Meter) {
         let (m, w, r) = (self.height, self.width, self.height - self.width);
         if r == 0 {
             return;
         }
-        let (panel, swaps, at_once) = (&*self.panel, &*self.swaps, at_once(r));
-        self.contribution.par_chunks_mut(r * at_once).enumerate().for_each(|(chunk, target)| {
+        let (panel, swaps) = (&*self.panel, &*self.swaps);
+        let task = |target: &mut [T], first: usize| {
             meter.advance(0);
-            let first = chunk * at_once;
             let columns = first..first + target.len() / r;
             // D L21^T.
             let mut products = Vec::with_capacity(columns.len() * w);
@@ -280,6 +327,14 @@ impl<T: Factorable> SymmetricFront<'_, T> {
             } else {
                 T::subtract_product(panel, m, w + first, &products, target);
             }
-        });
+        };
+        if r <= LEAST {
+            // Most fronts are small, and a list of tasks takes time.
+            return task(&mut *self.contribution, 0);
+        }
+        let firsts = tasks(r, r);
+        let at: Vec<u64> = firsts.iter().map(|&first| (first * r) as u64).collect();
+        let targets = Cut::new(self.contribution, &at).expect("columns ascend");
+        targets.zip(&firsts).for_each(|(target, &first)| task(target, first));
     }
 }

@@ -248,6 +248,33 @@ fn pivots_of_two_rows_are_taken_where_the_diagonal_is_small() {
     }
 }
 
+/// A dense symmetric matrix whose first rows are coupled with each other by entries of this size.
+fn weak_at_first<T: Factorable>(n: usize, weak: usize, size: f64, value: impl Fn(f64, f64) -> T) -> Csr<T> {
+    let entries = dense_symmetric(n, 0, value);
+    let scaled =
+        |i: usize, j: usize, value: T| if i.max(j) < weak { value * T::from_f64(size) } else { value };
+    matrix(n, entries.iter().map(|(i, j, value)| (i, j, scaled(i, j, value))).collect())
+}
+
+#[test]
+fn wide_fronts_search_all_rows_if_the_block_on_the_diagonal_is_weak() {
+    let natural: Vec<u32> = (0..400).collect();
+    for (weak, size) in [(0, 1.0), (128, 0.0), (150, 0.0), (40, 1e-5), (300, 1e-5), (128, 1e-6)] {
+        // The condition number grows with the reciprocal of the size.
+        let most = if size > 0.0 { 1e-9 + 1e-12 / size } else { 1e-9 };
+        let a = weak_at_first(400, weak, size, |re, _| re);
+        let ldl = symmetric_factor(&a, &natural);
+        assert!(ldl.tree.len() == 1 && ldl.made_up == 0 && residual(&a, &ldl) < most, "{weak} {size}");
+        same_bits(&ldl, || symmetric_factor(&a, &natural));
+        // The pivots of the first group come from the rows behind it.
+        let from_behind = ldl.swaps[..128].iter().any(|&swap| (swap & !TWO) >= 128);
+        assert_eq!(from_behind, weak >= 128, "{weak} {size}");
+        let a = weak_at_first(400, weak, size, Complex::<f64>::new);
+        let ldl = symmetric_factor(&a, &natural);
+        assert!(ldl.made_up == 0 && residual(&a, &ldl) < most, "complex {weak} {size}");
+    }
+}
+
 #[test]
 fn waves_are_solved_with_half_of_the_entries_and_threads_change_no_bit() {
     let a = helmholtz_absorbing([13, 12, 14], 9.0).unwrap();

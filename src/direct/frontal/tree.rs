@@ -1,4 +1,4 @@
-//! Supernodes of the factor of A + A^T, the rows of each, and the tree in which contributions go up.
+//! The symbolic factorisation: supernodes of the factor of A + A^T, their rows, and the assembly tree.
 
 use super::super::factor::as_reason;
 use super::super::report::Reason;
@@ -13,39 +13,39 @@ use std::ops::Range;
 /// No parent.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Up to so many columns a supernode is merged with its parent's where no more than this part of the entries of both
-/// together are zeros: few large blocks are faster than many small ones, but memory is not for nothing. (The rule is
-/// CHOLMOD's: Chen, Davis, Hager and Rajamanickam, ACM Trans. Math. Softw. 35, 2008. Its numbers, which merge up to
-/// four columns always, make the factors of plane problems larger by a quarter, and slower by a tenth.)
+/// A supernode is merged with its parent if both together have at most this many columns, and at most this part of
+/// their entries would be zeros: few large blocks are faster than many small ones, but need more memory. (The rule is
+/// CHOLMOD's: Chen, Davis, Hager and Rajamanickam, ACM Trans. Math. Softw. 35, 2008. Its own numbers, which always
+/// merge up to four columns, make the factors of plane problems a quarter larger and a tenth slower.)
 const MERGED: [(u32, f64); 4] = [(8, 0.5), (16, 0.3), (48, 0.1), (u32::MAX, 0.05)];
 
-/// The structure of both factors.
+/// The structure of the factors.
 pub(in super::super) struct Tree {
-    /// Whether the factors are those of L D L^T, of which only L is kept.
+    /// Whether this is L D L^T, of which only L is stored.
     pub(super) symmetric: bool,
-    /// The old index of each column, children before parents.
+    /// The old index of each column; children come before parents.
     pub(super) order: Vec<u32>,
     /// The first column of each supernode, and the number of columns.
     pub(super) begin: Vec<u32>,
-    /// The supernode that takes the contribution.
+    /// The supernode that takes each contribution.
     pub(super) parents: Vec<u32>,
-    /// Rows below each supernode's own, in ascending order: `rows[rows_at[s]..rows_at[s + 1]]`.
+    /// The rows below each supernode's own, ascending: `rows[rows_at[s]..rows_at[s + 1]]`.
     pub(super) rows_at: Vec<usize>,
     pub(super) rows: Vec<u32>,
-    /// Multiplications in the subtree of each supernode.
+    /// The multiplications in each supernode's subtree.
     pub(super) work: Vec<f64>,
-    /// The first supernode of each subtree; those between belong to it.
+    /// The first supernode of each subtree, which contains all those up to its root.
     pub(super) first: Vec<u32>,
 }
 
 impl Tree {
-    /// The structure for the pattern of M + M^T in this order of elimination; M may be given by rows or by columns.
+    /// The structure for the pattern of M + M^T in this order; M may be given by rows or by columns.
     pub(in super::super) fn new<T: Factorable>(m: &Csr<T>, order: &[u32]) -> Result<Self, Reason> {
         let order = Permutation::from_new_to_old(order.to_vec()).map_err(as_reason)?;
         Self::of_graph(&Adjacency::new(m).map_err(as_reason)?, &order, false)
     }
 
-    /// The structure of L D L^T of a matrix with the edges of this graph.
+    /// The structure of L D L^T of a matrix with this graph.
     pub(in super::super) fn symmetric(graph: &Adjacency<'_>, order: &Permutation) -> Result<Self, Reason> {
         Self::of_graph(graph, order, true)
     }
@@ -78,7 +78,7 @@ impl Tree {
         self.parents.len()
     }
 
-    /// Columns of a supernode, and rows below them.
+    /// The number of a supernode's columns, and of rows below them.
     pub(super) fn shape(&self, s: usize) -> (usize, usize) {
         ((self.begin[s + 1] - self.begin[s]) as usize, self.rows_at[s + 1] - self.rows_at[s])
     }
@@ -87,18 +87,18 @@ impl Tree {
         &self.rows[self.rows_at[s]..self.rows_at[s + 1]]
     }
 
-    /// Entries of a supernode's part of the factors.
+    /// The number of entries in a supernode's part of the factors.
     pub(super) fn entries(&self, s: usize) -> usize {
         let (w, r) = self.shape(s);
         if self.symmetric { w * (w + r) } else { w * (w + 2 * r) }
     }
 
-    /// Entries of the factors, zeros in blocks among them.
+    /// The number of entries in the factors, including zeros in blocks.
     pub(in super::super) fn all_entries(&self) -> usize {
         (0..self.len()).map(|s| self.entries(s)).sum()
     }
 
-    /// Multiplications of the factorisation.
+    /// The multiplications of the factorisation.
     pub(in super::super) fn all_work(&self) -> f64 {
         (0..self.len()).filter(|&s| self.parents[s] == NONE).map(|s| self.work[s]).sum()
     }
@@ -148,7 +148,7 @@ impl Columns {
         Self { order: post, parents, counts }
     }
 
-    /// Order of columns, first columns of supernodes and their tree, once small supernodes are merged.
+    /// Returns the order of columns, the first columns of supernodes and their tree, after small supernodes are merged.
     fn supernodes(&self) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
         let n = self.order.len();
         let mut begin = Vec::new();
@@ -172,7 +172,7 @@ impl Columns {
             })
             .collect();
         let leaders = self.merged(&begin, &parents);
-        // Supernodes that stay, numbered anew; parents stand behind their children.
+        // Numbers the remaining supernodes; parents come after their children.
         let mut number = vec![NONE; count];
         let mut kept = 0;
         for s in 0..count {
@@ -182,7 +182,7 @@ impl Columns {
             }
         }
         let mut tree = vec![NONE; kept as usize];
-        // Members of each: first[own]..first[own + 1].
+        // The members of each: first[own]..first[own + 1].
         let mut first = vec![0_u32; kept as usize + 2];
         for s in 0..count {
             let own = number[leaders[s] as usize];
@@ -219,7 +219,7 @@ impl Columns {
         (order, columns, up)
     }
 
-    /// The supernode with which each one is merged; its own number where it stays.
+    /// Returns the supernode that each one is merged with, or its own number.
     fn merged(&self, begin: &[u32], parents: &[u32]) -> Vec<u32> {
         let count = parents.len();
         let mut width: Vec<u32> = begin.windows(2).map(|w| w[1] - w[0]).collect();
@@ -228,7 +228,7 @@ impl Columns {
         let mut leaders: Vec<u32> = (0..count as u32).collect();
         let (mut child, mut next) = (vec![NONE; count], vec![NONE; count]);
         for s in 0..count {
-            // All children of s have met their own children.
+            // All children of s have been merged with their own children.
             let mut at = child[s];
             while at != NONE {
                 let c = at as usize;
@@ -254,15 +254,16 @@ impl Columns {
     }
 }
 
-/// Parts of the tree that threads take have about this part of all columns, and so many at least.
+/// A subtree that is a task has at most this part (one over it) of all columns, or at most the second number if that is
+/// larger.
 const PART: u32 = 48;
 const LEAST: u32 = 1 << 11;
 
-/// Rows below each supernode: what its columns of M + M^T have there, and what its children have.
+/// Returns the rows below each supernode: those of its columns of M + M^T, and those of its children.
 fn structure(graph: &Renumbered, begin: &[u32], parents: &[u32]) -> (Vec<usize>, Vec<u32>) {
     let (count, n) = (parents.len(), graph.len());
     let most = (n as u32 / PART).max(LEAST);
-    // Supernodes in order: a subtree that one thread takes, or one above these.
+    // Divides the supernodes into subtrees, which are tasks, and those above.
     let mut first: Vec<u32> = (0..count as u32).collect();
     let mut subtrees: Vec<Range<usize>> = Vec::new();
     let is_small = |s: usize, first: &[u32]| begin[s + 1] - begin[first[s] as usize] <= most;
@@ -299,7 +300,7 @@ fn structure(graph: &Renumbered, begin: &[u32], parents: &[u32]) -> (Vec<usize>,
     (all.at, all.rows)
 }
 
-/// Rows of consecutive supernodes, the children of each before it.
+/// The rows of consecutive supernodes; children come before parents.
 struct Rows<'a> {
     graph: &'a Renumbered,
     begin: &'a [u32],
@@ -309,17 +310,17 @@ struct Rows<'a> {
     column: usize,
     at: Vec<usize>,
     rows: Vec<u32>,
-    /// Children of each supernode, one behind the other.
+    /// A linked list of each supernode's children.
     child: Vec<u32>,
     next: Vec<u32>,
-    /// The last supernode that has met each row, and one more.
+    /// The last supernode that met each row, plus one.
     met: Vec<u32>,
 }
 
 impl<'a> Rows<'a> {
     fn new(graph: &'a Renumbered, begin: &'a [u32], parents: &'a [u32], from: usize) -> Self {
         let (count, column) = (parents.len() - from, begin[from] as usize);
-        // Zeros that nobody touches cost nothing.
+        // Zeros cost nothing until they are touched.
         let (child, next, met) = (vec![0; count], vec![0; count], vec![0; graph.len() - column]);
         Self { graph, begin, parents, from, column, at: vec![0], rows: Vec::new(), child, next, met }
     }
@@ -349,7 +350,7 @@ impl<'a> Rows<'a> {
         self.hang(s);
     }
 
-    /// Tells the parent of a supernode of it.
+    /// Adds a supernode to its parent's list of children.
     fn hang(&mut self, s: usize) {
         let place = s - self.from;
         if self.parents[s] != NONE {

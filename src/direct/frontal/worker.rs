@@ -1,4 +1,4 @@
-//! Fronts are put together from the matrix and from what their children contribute, and eliminated.
+//! Assembles fronts from entries of the matrix and contributions of children, and eliminates them.
 
 use super::dense::{Front, Pivots};
 use super::source::Source;
@@ -12,30 +12,30 @@ use crate::work::Meter;
 use std::ops::Range;
 use std::sync::Mutex;
 
-/// Contributions of fewer numbers are allocated by themselves.
+/// Smaller contributions are allocated separately.
 const LARGE: usize = 1 << 12;
 
-/// Columns of a contribution that a thread adds at once, where there are many.
+/// If a contribution has at least `MANY` columns, threads add this many at a time.
 const COLUMNS: usize = 32;
 const MANY: usize = 256;
 
-/// Numbers that a thread looks at, or clears, at once.
+/// Numbers that a thread checks or clears at a time.
 const NUMBERS: usize = 1 << 16;
 
-/// Memory that is used again by the next supernodes. The system hands out pages that it has to clear first: with new
-/// ones for each contribution a factorisation of 40^3 points spent a sixth of its time there.
+/// Memory that is used again for later supernodes. New pages have to be cleared by the system first; with new ones for
+/// each contribution a factorisation of 40^3 points spent a sixth of its time on that.
 pub(super) struct Memory<T> {
     spaces: Mutex<Vec<Space<T>>>,
     buffers: Mutex<Vec<Vec<T>>>,
 }
 
-/// What one worker needs.
+/// The memory of one worker.
 struct Space<T> {
-    /// Where rows stand in the front at hand.
+    /// The place of each row in the current front.
     place: Vec<u32>,
-    /// Contributions that wait for their parents, the last one on top.
+    /// Contributions that wait for their parents; the last one is on top.
     stack: Vec<T>,
-    /// Columns of a front of a symmetric matrix.
+    /// Memory for the elimination within a front.
     columns: Vec<T>,
 }
 
@@ -49,7 +49,8 @@ impl<T: Factorable> Memory<T> {
         known.unwrap_or_else(|| Space { place: vec![0; rows], stack: Vec::new(), columns: Vec::new() })
     }
 
-    /// The smallest vector with so many numbers that is free; where there is none, room is made for a new one.
+    /// Takes the smallest free vector of at least this length. If there is none, the largest one is freed to make room
+    /// for a new one.
     fn buffer(&self, length: usize) -> Option<Vec<T>> {
         if length < LARGE {
             return None;
@@ -65,7 +66,7 @@ impl<T: Factorable> Memory<T> {
         None
     }
 
-    /// So many zeros.
+    /// A vector of zeros.
     fn zeros(&self, length: usize) -> Vec<T> {
         let Some(mut zeros) = self.buffer(length) else { return vec![T::default(); length] };
         zeros.truncate(length);
@@ -87,17 +88,17 @@ impl<T: Factorable> Memory<T> {
     }
 }
 
-/// Consecutive supernodes that one thread takes: a subtree, or a single one near the root.
+/// Consecutive supernodes that are one task: a whole subtree, or a single supernode near the root.
 pub(super) struct Piece<'a, T> {
     pub(super) supernodes: Range<usize>,
-    /// Memory for its part of the factors: of a subtree not yet written, since writing zeros at once, and numbers later,
-    /// would take pages through the caches twice; of a single supernode zeros, new pages that are cleared by the threads
-    /// that touch them.
+    /// Memory for this piece's part of the factors. For a subtree it is reserved but not written, since clearing it
+    /// long before its use would move all of it through the caches twice. For a single supernode it is zero; the system
+    /// clears its pages when threads first touch them.
     pub(super) values: Vec<T>,
     pub(super) swaps: &'a mut [u32],
 }
 
-/// What eliminates fronts one behind the other.
+/// Eliminates fronts one after the other.
 pub(super) struct Worker<'a, T> {
     tree: &'a Tree,
     entries: &'a Source<'a, T>,
@@ -106,18 +107,18 @@ pub(super) struct Worker<'a, T> {
     memory: &'a Memory<T>,
     space: Space<T>,
     pub(super) made_up: usize,
-    /// Whether all entries of the factors are numbers.
+    /// Whether all entries of the factors so far are finite.
     pub(super) finite: bool,
 }
 
-/// A contribution, and whose it is.
+/// A contribution, and the supernode that it comes from.
 pub(super) struct Contribution<T> {
     pub(super) of: usize,
     values: Vec<T>,
 }
 
-/// Of each supernode of a piece how many rows are behind all columns of it, and where they are among the rows of its
-/// root.
+/// For each supernode of a piece the number of rows after all columns of the piece, and their places among the rows of
+/// its root.
 #[derive(Clone, Default)]
 pub(super) struct Beyond {
     pub(super) counts: Vec<usize>,
@@ -135,17 +136,17 @@ impl<'a, T: Factorable> Worker<'a, T> {
         Self { tree, entries, pivots, meter, memory, space, made_up: 0, finite: true }
     }
 
-    /// Gives back what the next worker can use.
+    /// Returns the memory for the next worker.
     pub(super) fn end(self) {
         lock(&self.memory.spaces).push(self.space);
     }
 
-    /// Eliminates a subtree and gives its part of the factors, and its contribution.
+    /// Eliminates a subtree, and returns its part of the factors and its contribution.
     pub(super) fn subtree(&mut self, piece: Piece<'_, T>) -> (Vec<T>, Contribution<T>) {
         let (mut values, mut swaps) = (piece.values, piece.swaps);
         let root = piece.supernodes.end - 1;
         let mut stack = std::mem::take(&mut self.space.stack);
-        // Whose contributions are on the stack, and where each begins.
+        // The supernodes whose contributions are on the stack, and where each begins.
         let mut waiting: Vec<(usize, usize)> = Vec::new();
         for s in piece.supernodes {
             let own = zeros(&mut values, self.tree.entries(s));
@@ -170,7 +171,7 @@ impl<'a, T: Factorable> Worker<'a, T> {
                 (child, &below[at..at + r * r])
             });
             self.front(s, (own, contribution, own_swaps), given);
-            // The contribution takes the place of the children's.
+            // The contribution replaces those of the children.
             stack.copy_within(top.., first);
             stack.truncate(first + r * r);
             if self.tree.parents[s] != NONE {
@@ -183,7 +184,7 @@ impl<'a, T: Factorable> Worker<'a, T> {
         (values, Contribution { of: root, values: contribution })
     }
 
-    /// The same with a single supernode, given what its children contribute.
+    /// The same for a single supernode with the contributions of its children.
     pub(super) fn alone(
         &mut self,
         piece: Piece<'_, T>,
@@ -199,7 +200,7 @@ impl<'a, T: Factorable> Worker<'a, T> {
         (values, Contribution { of: s, values: contribution })
     }
 
-    /// What is behind a piece whose root is the front at hand.
+    /// Returns the rows beyond a piece whose root is the current front.
     pub(super) fn beyond(&self, supernodes: Range<usize>) -> Beyond {
         let root = supernodes.end - 1;
         let (end, width) = (self.tree.begin[root + 1], self.tree.shape(root).0 as u32);
@@ -213,7 +214,7 @@ impl<'a, T: Factorable> Worker<'a, T> {
         beyond
     }
 
-    /// Puts a front together and eliminates it.
+    /// Assembles a front and eliminates it.
     fn front<'b>(
         &mut self,
         s: usize,
@@ -252,7 +253,7 @@ impl<'a, T: Factorable> Worker<'a, T> {
             front.eliminate(self.pivots.least, &mut self.space.columns, self.meter)
         } else {
             let mut front = Front { width: w, height: m, panel, upper, contribution, swaps };
-            front.eliminate(self.pivots, self.meter)
+            front.eliminate(self.pivots, &mut self.space.columns, self.meter)
         };
         let are_finite = |part: &[T]| vectorised(|| part.iter().all(|value| value.is_finite()));
         self.finite &= values.par_chunks(NUMBERS).all(are_finite);
@@ -260,7 +261,7 @@ impl<'a, T: Factorable> Worker<'a, T> {
     }
 }
 
-/// So many zeros more, behind what there is.
+/// Appends zeros, and returns them.
 fn zeros<T: Factorable>(values: &mut Vec<T>, more: usize) -> &mut [T] {
     let before = values.len();
     values.resize(before + more, T::default());
@@ -273,8 +274,8 @@ fn add<T: Factorable>(column: &mut [T], places: &[u32], values: &[T]) {
     }
 }
 
-/// Adds a child's contribution, of a symmetric matrix its lower triangle, to a front with `w` columns of its own and `r`
-/// others: to its panel, the rows of U behind that, and what it contributes itself.
+/// Adds a child's contribution (its lower triangle if the matrix is symmetric) to a front with `w` columns of its own
+/// and `r` others: to its panel, its upper rows, and its contribution.
 fn add_child<T: Factorable>(
     (w, r, symmetric): (usize, usize, bool),
     (panel, upper, contribution): (&mut [T], &mut [T], &mut [T]),
@@ -282,10 +283,10 @@ fn add_child<T: Factorable>(
     given: &[T],
 ) {
     let (m, count) = (w + r, places.len());
-    // Rows are in ascending order, so those of the front's own columns come first.
+    // Rows ascend, so those of the front's own columns come first.
     let own = places.partition_point(|&place| (place as usize) < w);
     let from = |k: usize| if symmetric { k } else { 0 };
-    // Vectors begin with the column `first` of the front.
+    // The slices begin with column `first` of the front.
     let add_own = |columns: Range<usize>, first: usize, panel: &mut [T]| {
         for k in columns {
             let column = &mut panel[(places[k] as usize - first) * m..][..m];

@@ -1,4 +1,4 @@
-//! Which kind of factorisation comes next.
+//! Chooses the next kind of factorisation.
 
 use super::super::analysis;
 use super::super::factor::{Factor, caught};
@@ -9,41 +9,41 @@ use crate::direct::Factorable;
 use crate::work;
 use std::time::Instant;
 
-/// Rows of a singular matrix up to which a dense factorisation is made sooner than one more LU and 360 iterations
-/// around it.
+/// For a singular matrix of up to this many rows, a dense factorisation is faster than another LU and its 360
+/// iterations of GMRES.
 const SOONER_DENSE: usize = 300;
 
 impl<T: Factorable> Direct<T> {
-    /// Kinds that are expected to take longer than until then are not begun. (A library that has begun can't be asked
-    /// to stop.)
+    /// Sets a deadline: kinds that are expected to end after it are not started. (A library that is running can't be
+    /// stopped.)
     pub(crate) fn until(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
     }
 
-    /// A factorisation, and a dense one, may take so many multiplications, and no more than it might before.
+    /// Lowers the limits on multiplications, of any factorisation and of a dense one.
     pub(crate) fn allow(&mut self, flops: f64, dense: f64) {
         self.options.flop_limit = self.options.flop_limit.min(flops);
         self.options.dense_flop_limit = self.options.dense_flop_limit.min(dense);
     }
 
-    /// Kinds that failed, and would with more memory and time.
+    /// The kinds that failed and would fail even with more memory and time.
     pub(crate) fn failed(&self) -> Vec<Kind> {
         let failed = self.reasons.iter().filter(|(kind, reason)| reason.is_final(*kind));
         let others = |kind: Kind| self.reasons.iter().all(|(k, reason)| *k != kind || reason.is_final(kind));
         failed.map(|(kind, _)| *kind).filter(|&kind| others(kind)).collect()
     }
 
-    /// Why there is no time for a kind, where there is none.
+    /// Returns why there is not enough time for a kind, or `None` if there is.
     fn too_late(&mut self, kind: Kind) -> Option<Reason> {
         let left = self.deadline?.saturating_duration_since(Instant::now()).as_secs_f64();
         let Self { a, options, structures, .. } = self;
-        // What has no forecast is refused in its own words.
+        // If the forecast fails, the factorisation itself reports why.
         let seconds = caught(|| analysis::forecast(a, kind, options, structures)).ok()?.seconds();
         (seconds > left).then_some(Reason::TooLate { seconds, left })
     }
 
-    /// Whether a dense factorisation comes behind this kind of LU which is made sooner than another LU of a small
-    /// singular matrix and the iterations around it that lead nowhere.
+    /// Returns whether a dense factorisation follows this kind of LU and is faster than another LU of a small singular
+    /// matrix with its useless iterations.
     fn is_for_dense(&self, kind: Kind) -> bool {
         let is_lu = matches!(kind, Kind::FrontalLu | Kind::Lu | Kind::SupernodalLu);
         let is_singular = |reason: &Reason| {
@@ -55,7 +55,7 @@ impl<T: Factorable> Direct<T> {
             && self.reasons.iter().any(|(_, reason)| is_singular(reason))
     }
 
-    /// The next kind that gives a factor, as long as `going` says so.
+    /// Tries the next kinds until one gives a factor, or `going` returns false.
     pub(super) fn factorise(&mut self, going: &mut dyn FnMut() -> bool) {
         let start = Instant::now();
         self.inverse = None;
@@ -77,7 +77,7 @@ impl<T: Factorable> Direct<T> {
             }
             if (kind == Kind::SupernodalLu || (kind == Kind::Lu && again)) && self.is_structurally_singular()
             {
-                // Where rows have no column, no other choice of pivots gives them one.
+                // If rows have no matching column, another choice of pivots does not help.
                 continue;
             }
             if let Some(reason) = work::looking(|| self.too_late(kind)) {

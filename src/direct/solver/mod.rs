@@ -2,6 +2,7 @@
 
 mod kinds;
 mod outcome;
+mod quick;
 
 use super::analysis::{self, Analysis};
 use super::factor::{Factor, caught};
@@ -17,7 +18,7 @@ use crate::parallel::join;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Residuals of least-squares solutions that two kinds of factorisation lead to are alike up to this factor.
+/// The residuals of two least-squares solutions are the same up to this factor.
 const ALIKE: f64 = 1.0 + 1e-3;
 
 /// A matrix with a factor. It owns a copy of A, for residuals.
@@ -37,44 +38,45 @@ pub struct Direct<T: Factorable> {
     options: DirectOptions,
     structures: Structures,
     chain: Vec<Kind>,
-    /// Kinds of the chain that were tried and left.
+    /// The number of kinds in `chain` that were tried and failed.
     at: usize,
     factor: Option<Factor<T>>,
     reasons: Vec<(Kind, Reason)>,
     seconds: f64,
-    /// Norms of A by columns and rows.
+    /// ||A||_1 and ||A||_inf.
     norms: (f64, f64),
-    /// Whether b was found not to be in the range of A: only what leads to least-squares solutions is tried then.
+    /// Whether b was found not to be in the range of A; then only kinds that give least-squares solutions are tried.
     inconsistent: bool,
-    /// ||A^-1||, once it was asked for.
+    /// ||A^-1||, after it was first requested.
     inverse: Option<Option<f64>>,
-    /// How near a vector comes to the null space of A, once one was looked for: [`nearest_to_null`].
+    /// The smallest ratio that [`nearest_to_null`] found, after the first search.
     null: Option<f64>,
-    /// What residuals are measured by, once that was needed.
+    /// The weights of residuals, after they were first needed.
     weights: Option<Arc<Weights>>,
+    /// The same for A^T.
+    column_weights: Option<Arc<Weights>>,
     second: Vec<T>,
-    /// When the caller's time is over.
+    /// The caller's deadline.
     deadline: Option<Instant>,
 }
 
 impl<T: Factorable> Direct<T> {
-    /// What the factorisation of A will cost, by the kind that would be tried first. Nothing of the size of a factor is
-    /// allocated.
+    /// Forecasts the cost of the kind that would be tried first. Nothing of the size of a factor is allocated.
     ///
     /// # Errors
-    /// As [`Direct::planned`], and where the analysis itself is refused; the message says why.
+    /// As [`Direct::planned`], and if the analysis exceeds a limit; the message says why.
     pub fn analyse(a: &Csr<T>, options: &DirectOptions) -> Result<Analysis> {
         Self::planned(a, options.clone())?.forecast()
     }
 
-    /// The same; the order that was found for it is kept.
+    /// The same for this matrix; the fill-reducing ordering is kept for the factorisation.
     ///
     /// # Errors
-    /// Where the analysis is refused; the message says why.
+    /// If the analysis exceeds a limit; the message says why.
     pub fn forecast(&mut self) -> Result<Analysis> {
         let Self { a, options, structures, chain, .. } = self;
         let Some(&kind) = chain.first() else {
-            let none = "each kind of factorisation that may serve has failed before".to_string();
+            let none = "every suitable kind of factorisation has failed before".to_string();
             let reason = self.reasons.first().map_or(none, |(_, reason)| reason.to_string());
             return Err(Error::Unsupported(reason));
         };
@@ -82,8 +84,8 @@ impl<T: Factorable> Direct<T> {
         analysis.map_err(|reason| Error::Unsupported(reason.to_string()))
     }
 
-    /// Analyses and factorises A. Where no kind of factorisation succeeds this is no error: [`Direct::solve`] gives the
-    /// reasons.
+    /// Analyses and factorises A. If every kind of factorisation fails, this returns no error: [`Direct::solve`]
+    /// reports the reasons.
     ///
     /// # Errors
     /// As [`Direct::planned`].
@@ -93,11 +95,11 @@ impl<T: Factorable> Direct<T> {
         Ok(direct)
     }
 
-    /// Chooses what is tried, and factorises in the first solve.
+    /// Chooses the kinds to try. The first solve factorises.
     ///
     /// # Errors
-    /// On a rectangular matrix with a kind other than dense QR and what is regularised, and without memory for a copy
-    /// of A.
+    /// If the matrix is rectangular and the kind is neither dense QR nor regularised, or if there is not enough memory
+    /// for a copy of A.
     pub fn planned(a: &Csr<T>, options: DirectOptions) -> Result<Self> {
         if !matches!(options.kind, Kind::Auto | Kind::Regularised | Kind::DenseQr) {
             Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
@@ -121,6 +123,7 @@ impl<T: Factorable> Direct<T> {
             inverse: None,
             null: None,
             weights: None,
+            column_weights: None,
             second: Vec::new(),
             deadline: None,
         };
@@ -136,11 +139,11 @@ impl<T: Factorable> Direct<T> {
         Ok(direct)
     }
 
-    /// New values on the same pattern: orders and structures are kept, and so are scaling and the order of rows, unless
-    /// LU no longer does without made-up pivots.
+    /// Replaces the values; the pattern stays. Orderings and structures are kept, and so are scaling and row
+    /// permutation, unless LU then needs perturbed pivots.
     ///
     /// # Errors
-    /// On another pattern.
+    /// If the pattern differs.
     pub fn update(&mut self, a: &Csr<T>) -> Result<()> {
         let (new, old) = (a.parts(), self.a.parts());
         let starts = |p: &crate::backend::CsrParts<'_, T, crate::Host>| p.offsets.download(&crate::Host);
@@ -152,7 +155,7 @@ impl<T: Factorable> Direct<T> {
         }
         self.a.values_mut().copy_from_slice(a.parts().values);
         self.norms = norms(&self.a);
-        (self.null, self.weights) = (None, None);
+        (self.null, self.weights, self.column_weights) = (None, None, None);
         self.seconds = 0.0;
         self.reasons.clear();
         self.factor = None;
@@ -162,7 +165,7 @@ impl<T: Factorable> Direct<T> {
             self.chain.clear();
             self.reasons.push((self.options.kind, Reason::NotFinite));
         } else {
-            // Symmetry and signs of the diagonal may have changed; what LU has is kept.
+            // Symmetry and the signs of the diagonal may have changed; the analysis for LU is kept.
             self.chain = analysis::chain(&self.a, &self.options, &mut self.structures);
         }
         self.seconds = start.elapsed().as_secs_f64();
@@ -177,16 +180,16 @@ impl<T: Factorable> Direct<T> {
         Ok(())
     }
 
-    /// The kind of the factor at hand.
+    /// The kind of the current factor.
     pub fn kind(&self) -> Option<Kind> {
         self.factor.as_ref().map(|factor| factor.kind)
     }
 
-    /// A's approximate inverse, in place, without refinement: for an iteration around it. Zeros where there is no
-    /// factor.
+    /// Applies the factor's approximate inverse to x in place, without refinement, as a preconditioner. Sets x to zero
+    /// if there is no factor.
     ///
     /// # Errors
-    /// On a vector of the wrong length.
+    /// If x has the wrong length.
     pub fn apply(&self, x: &mut Vec<T>) -> Result<()> {
         Error::check_dimension("length of x", self.a.rows(), x.len())?;
         let applied = self.factor.as_ref().map(|factor| {
@@ -202,25 +205,26 @@ impl<T: Factorable> Direct<T> {
         Ok(())
     }
 
-    /// What rounding to one number each took from the last solution: x plus this is the solution in about twice the
-    /// working precision.
+    /// The rounding error of each entry of the last solution: x plus this is the solution in about twice the working
+    /// precision.
     pub fn second(&self) -> &[T] {
         &self.second
     }
 
-    /// Solves A x = b until ||b - A x|| <= `tolerance` ||b||, and the same holds for rows in units of their own norms:
-    /// with refinement, then with iterations around the factor, then with the next kind of factorisation where the
-    /// options allow any. x is what came nearest. Dense QR of a system that has no solution gives a least-squares one,
-    /// which is not called solved. What a solve has not reached changes nothing for the next one.
+    /// Solves A x = b such that ||b - A x|| <= `tolerance` ||b||, and the same with each row divided by its norm. It
+    /// tries refinement, then flexible GMRES preconditioned by the factor, then the next kind of factorisation if the
+    /// options allow more than one. If all fail, x has the smallest residual that was found. For a system without a
+    /// solution, dense QR gives a least-squares solution, which is not reported as solved. A solve that failed does not
+    /// affect later ones.
     ///
     /// # Errors
-    /// On vectors of the wrong length.
+    /// If a vector has the wrong length.
     pub fn solve(&mut self, b: &[T], x: &mut [T], tolerance: f64) -> Result<DirectReport> {
         self.solve_while(b, x, tolerance, &mut || true)
     }
 
-    /// The same as long as `going` says so: it is asked between kinds of factorisations, and during LU column by
-    /// column.
+    /// The same, but stops when `going` returns false. It is called between kinds of factorisations, and during LU
+    /// column by column.
     ///
     /// # Errors
     /// As [`Direct::solve`].
@@ -235,7 +239,7 @@ impl<T: Factorable> Direct<T> {
         self.solve_towards(b, x, (tolerance, &weights), going)
     }
 
-    /// The same with residuals measured otherwise: A may be another matrix than the caller's, scaled.
+    /// The same with weighted residuals, since A may be a scaled form of the caller's matrix.
     pub(crate) fn solve_towards(
         &mut self,
         b: &[T],
@@ -253,7 +257,7 @@ impl<T: Factorable> Direct<T> {
             self.at = 0;
         }
         if self.at <= 1 && !self.chain.is_empty() {
-            // A solve that reached nothing leaves no trace.
+            // A solve that failed must not affect this one.
             self.reasons.clear();
         }
         if self.factor.is_none() && size.is_finite() && size > 0.0 {
@@ -261,7 +265,7 @@ impl<T: Factorable> Direct<T> {
         }
         let mut best = Refined::zero(x.len(), b, &goal);
         if !size.is_finite() {
-            // An infinite b is far from any A x, and from its own norm times a tolerance.
+            // For an infinite b, no residual and no tolerance is defined.
             (best.residual, best.two_part, best.norm) = (f64::NAN, f64::NAN, f64::NAN);
         }
         let mut kind = self.kind().unwrap_or(self.options.kind);
@@ -272,7 +276,7 @@ impl<T: Factorable> Direct<T> {
             let Some(factor) = &self.factor else { break };
             let name = factor.kind;
             if name == Kind::Triangular && overflows(factor, b) {
-                // The unknowns come one after the other, in the only order there is.
+                // Substitution has overflowed. There is only one order of elimination, so other kinds overflow too.
                 self.reasons.push((name, Reason::NotFinite));
                 break;
             }
@@ -294,8 +298,8 @@ impl<T: Factorable> Direct<T> {
                     let least = nothing_nearer && self.may_have_no_solution();
                     let Some(factor) = &self.factor else { break };
                     self.inconsistent |= least;
-                    // Least-squares solutions have the same residual up to rounding, so residuals do not tell which one
-                    // to take. A kind that leads to the shortest of them, and shows that nothing is nearer, replaces
+                    // Least-squares solutions have the same residual up to rounding, so it does not show which one to
+                    // take. A kind that gives the shortest one, and proves that its residual is the smallest, replaces
                     // one that does not.
                     let of_factor = least
                         && factor.is_least_squares()
@@ -313,7 +317,7 @@ impl<T: Factorable> Direct<T> {
                         self.reasons.push((name, reason));
                     }
                     if leads_there {
-                        // Another kind could give the same solution at best.
+                        // No other kind could give a better solution.
                         break;
                     }
                 }
@@ -330,10 +334,10 @@ impl<T: Factorable> Direct<T> {
         let report = self.report(best, kind, b, x, (&goal, tolerance), solve_seconds);
         let served = report.solved || report.normal_residual.is_some();
         if !served {
-            // The next solve looks for the proof that A is singular with the factors that it has itself.
+            // The next solve repeats the search for a null vector with its own factors.
             self.null = None;
             if self.at > 1 {
-                // Other kinds than the first have come and failed: the next solve begins where this one began.
+                // Other kinds than the first were tried and failed, so the next solve starts from the first one again.
                 self.factor = None;
             }
         }
@@ -341,7 +345,7 @@ impl<T: Factorable> Direct<T> {
     }
 }
 
-/// Whether substitution leads to numbers that are none.
+/// Returns whether substitution overflows.
 fn overflows<T: Factorable>(factor: &Factor<T>, b: &[T]) -> bool {
     let mut x = b.to_vec();
     factor.apply(false, &mut x);

@@ -1,4 +1,4 @@
-//! What is said of an x, and of A.
+//! The conclusions about x and A: accuracy, condition number and singularity.
 
 use super::super::condition::{forward_error, inverse_norm, scaled_condition};
 use super::super::factor::{Factor, caught};
@@ -14,12 +14,12 @@ use crate::scalar::Real;
 use crate::work;
 use num_traits::Float;
 
-/// A residual of so many times the tolerance is not what a least-squares solution leaves.
+/// The residual of a least-squares solution is at least this many times the tolerance.
 const ALMOST: f64 = 1e3;
 
 impl<T: Factorable> Direct<T> {
-    /// An estimate of the condition number ||A||_1 ||A^-1||_1 of the caller's matrix, where there is a factor that
-    /// tells it; the matrix at hand may be scaled.
+    /// Estimates the condition number ||A||_1 ||A^-1||_1 of the caller's matrix, if the factor allows it; the matrix
+    /// that was factorised may be scaled.
     pub(crate) fn condition_of(&mut self, weights: &Weights) -> Option<f64> {
         if !self.is_of_a() {
             return None;
@@ -31,7 +31,7 @@ impl<T: Factorable> Direct<T> {
         caught(|| Ok(scaled_condition((&self.a, factor), weights))).unwrap_or_default()
     }
 
-    /// Whether what is known of the factor's matrix is known of A: where pivots were replaced, it may not be.
+    /// Returns whether the factor is one of A itself; perturbed pivots may make it one of another matrix.
     fn is_of_a(&self) -> bool {
         let Some(factor) = &self.factor else { return true };
         let in_units =
@@ -40,7 +40,7 @@ impl<T: Factorable> Direct<T> {
             || caught(|| Ok(is_inverse(&self.a, factor, &in_units().collect::<Vec<T>>()))).unwrap_or_default()
     }
 
-    /// The same of the matrix at hand.
+    /// The condition number of the matrix that was factorised.
     fn condition(&mut self) -> Option<f64> {
         if self.inverse.is_none() {
             let n = self.a.columns();
@@ -50,25 +50,25 @@ impl<T: Factorable> Direct<T> {
         self.inverse.flatten().map(|inverse| inverse * self.norms.0)
     }
 
-    /// Whether A^H r says that nothing is nearer than x. A residual that is almost small enough may be due to rounding,
-    /// and something else reach the tolerance.
+    /// Returns whether ||A^H r|| shows that no x has a smaller residual. If the residual is almost at the tolerance, it
+    /// may be due to rounding, and another kind may meet the tolerance.
     pub(super) fn is_nearest(&self, refined: &Refined<T>, goal: &Goal<'_>, tolerance: f64) -> bool {
         refined.normal_of_x.is_some_and(|normal| normal <= LEAST * tolerance)
             && refined.residual > ALMOST * goal.norm
     }
 
-    /// Whether there are b without a solution: A is not square, or was shown to be singular.
+    /// Returns whether some b have no solution: A is not square, or was shown to be singular.
     pub(super) fn may_have_no_solution(&mut self) -> bool {
         self.a.rows() != self.a.columns() || self.is_singular()
     }
 
-    /// Whether A is singular, by its structure or up to rounding.
+    /// Returns whether A is singular, structurally or up to rounding.
     pub(super) fn is_singular(&mut self) -> bool {
         self.singularity().is_some()
     }
 
-    /// The proof that a square A is singular. A vector is looked for with the factor at hand, unless a factor has found
-    /// one before.
+    /// The proof that a square A is singular. A null vector is searched for with the current factor, unless one was
+    /// found before.
     fn singularity(&mut self) -> Option<Singularity> {
         if self.a.rows() != self.a.columns() {
             return None;
@@ -123,7 +123,8 @@ impl<T: Factorable> Direct<T> {
             (told(&Reason::NotFinite) && kind == Kind::Triangular, told(&Reason::Stopped));
         let given_up = solved || normal_residual.is_some() || overflowed || stopped;
         let singularity = if solved || overflowed || stopped { None } else { self.singularity() };
-        // What no kind could bring nearer, though its backward error is one of rounding, has met the same limit.
+        // If no kind could improve x, and its backward error is at the rounding level, it has reached the limit of the
+        // precision.
         let at_rounding = best.limited || backward_error <= AT_ROUNDING * unit;
         let has_x = best.residual.is_finite() && best.x.iter().any(|x| *x != T::default());
         let precision_limited = !given_up && singularity.is_none() && at_rounding && has_x;
@@ -137,7 +138,7 @@ impl<T: Factorable> Direct<T> {
             let by_components = error.map(|error| (-error.max(unit).log10()).max(0.0));
             digits = digits.into_iter().chain(by_components).reduce(f64::max);
             if !caught(|| Ok(is_inverse(&self.a, factor, x))).unwrap_or_default() {
-                // Of pivots that were not replaced, but are rounding errors, the same holds.
+                // Unperturbed pivots may be rounding errors too, with the same effect.
                 digits = Some(0.0);
             }
         }

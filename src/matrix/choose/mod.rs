@@ -7,7 +7,7 @@
 //! sample of rows -> remembered?        -> yes: the cheapest by the remembered times
 //!             | no
 //! row lengths, clustering of columns, variety of values -> model -> up to three formats beside csr
-//!             -> does what they promise pay for a trial? -> no: csr, as it is
+//!             -> do the expected savings pay for a trial? -> no: csr, as it is
 //!                        | yes
 //! convert, a few products each, on the backend at hand, as long as the next may be the fastest -> the fastest,
 //!                                                                                                  remembered
@@ -177,7 +177,7 @@ where
         Ok(Choice { matrix: Box::new(a), report })
     };
     if model.shares.len() < 2 {
-        return keep(a, format!("csr is the only format that {} multiplies", backend.description()));
+        return keep(a, format!("csr is the only format that {} supports", backend.description()));
     }
     // Twice the cost of a trial of `n` formats in addition to CSR, and of the sample before it, in CSR products. At
     // best the whole product is saved: if there are fewer products than a trial costs, not even a sample pays.
@@ -188,7 +188,10 @@ where
     let least = affordable(1);
     if (options.products as f64) < least {
         let products = options.products;
-        return keep(a, format!("{products} products are expected, and a trial costs as much as {least:.0}"));
+        return keep(
+            a,
+            format!("a trial would cost as much as {least:.0} products, and only {products} are expected"),
+        );
     }
     let sample::Sample { variety, lengths, fingerprint: mut key } = sample::sample(backend, &a)?;
     for part in [backend.description().as_str(), V::NAME, T::NAME, env!("CARGO_PKG_VERSION")] {
@@ -252,7 +255,9 @@ where
         Ok(matrix) => {
             (Some(matrix), format!("by the model it saves {:.0} % of a product in csr", 100.0 * saved))
         }
-        Err(error) if trial::is_refusal(&error) => (None, format!("{} refuses this matrix", best.format)),
+        Err(error) if trial::is_refusal(&error) => {
+            (None, format!("{} is not possible for this matrix", best.format))
+        }
         Err(error) => return Err(error),
     };
     backend.synchronize()?;

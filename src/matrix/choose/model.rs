@@ -41,6 +41,7 @@ impl ProductModel {
             .map_or((0.0, 0.0), |&(_, start, entry)| (start, entry))
     }
 
+    /// The fraction of copy bandwidth that products in a format reach.
     fn share(&self, format: &str) -> Option<f64> {
         self.shares.iter().find(|(name, _)| *name == format).map(|(_, share)| *share)
     }
@@ -122,7 +123,7 @@ pub(super) struct Forecast {
     pub(super) bytes: f64,
     /// The fraction of copy bandwidth that it reaches.
     pub(super) share: f64,
-    /// Its time, as bytes that could be copied meanwhile.
+    /// The time of a product, as the number of bytes that could be copied in that time.
     pub(super) time: f64,
 }
 
@@ -175,7 +176,8 @@ fn reason(best: &Forecast, csr: &Forecast, all: &[Forecast], traits: &Traits) ->
     let spread = format!("rows of {} to {}, mean {:.1}", rows.min, rows.max, rows.mean);
     if best.format != csr.format {
         return format!(
-            "by the model {} times as fast as csr: {} bytes a nonzero at {:.2} of copy bandwidth, csr {} at {:.2} ({spread})",
+            "by the model {} times as fast as csr: {} bytes per nonzero at {:.2} of copy bandwidth, csr {} at {:.2} \
+             ({spread})",
             ratio((csr.time / best.time * 100.0).round() / 100.0),
             each(best),
             best.share,
@@ -188,7 +190,7 @@ fn reason(best: &Forecast, csr: &Forecast, all: &[Forecast], traits: &Traits) ->
         format!("; next is {} with {} at {:.2}", next.format, each(next), next.share)
     });
     format!(
-        "needs no conversion and no padding: {} bytes a nonzero at {:.2} of copy bandwidth ({spread}){next}",
+        "needs no conversion and no padding: {} bytes per nonzero at {:.2} of copy bandwidth ({spread}){next}",
         each(csr),
         csr.share
     )

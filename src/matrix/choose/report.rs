@@ -113,7 +113,7 @@ impl fmt::Display for ChoiceReport {
             })
             .collect();
         let own = self.time(self.format).map_or_else(String::new, seconds);
-        write!(f, "{}, {when}: {own} a product ({})", self.format, others.join(", "))?;
+        write!(f, "{}, {when}: {own} per product ({})", self.format, others.join(", "))?;
         write!(f, "; choosing took {}", seconds(self.seconds))?;
         let compiled = self.first_use_seconds > 0.1 * self.seconds;
         if compiled {
@@ -121,9 +121,12 @@ impl fmt::Display for ChoiceReport {
         }
         match (self.pays_after(), self.pays_again_after()) {
             (Some(first), Some(again)) if compiled => {
-                write!(f, ", which {first} products pay for, {again} where the kernels are there")
+                write!(
+                    f,
+                    ", recovered after {first} products, or after {again} once the kernels are compiled"
+                )
             }
-            (Some(products), _) => write!(f, ", which {products} products pay for"),
+            (Some(products), _) => write!(f, ", recovered after {products} products"),
             (None, _) => Ok(()),
         }
     }

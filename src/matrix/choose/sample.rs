@@ -38,7 +38,7 @@ pub struct Variety {
     pub rows: usize,
     /// The number of different kinds of rows, by the distances of their columns.
     pub kinds: usize,
-    /// The number of different kinds of rows, by distances and values.
+    /// The number of different kinds of rows; two rows are of a kind if their distances and values are equal.
     pub lines: usize,
     /// Runs of neighbouring rows of the same kind by distances and values.
     pub runs: usize,

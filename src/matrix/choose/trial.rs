@@ -33,7 +33,7 @@ const HOPELESS: f64 = 3.0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Conversion,
-    /// This many products.
+    /// This number of products.
     Products(usize),
 }
 

@@ -72,6 +72,7 @@ pub struct Compressed<V: Scalar, B: CompressedSteps = Host> {
 /// The indices of long rows, and their entries in CSR.
 type Long<V, B> = (<B as Backend>::Vec<u32>, Csr<V, B>);
 
+/// The kind of each row, and the distances of each kind.
 struct KindTable<B: Backend> {
     of_row: B::Vec<u8>,
     starts: B::Vec<u32>,
@@ -88,6 +89,7 @@ impl<B: Backend> KindTable<B> {
     }
 }
 
+/// The storage of columns.
 enum Columns<B: Backend> {
     Kinds(KindTable<B>),
     /// The distance of each code, and the number of codes.
@@ -95,6 +97,7 @@ enum Columns<B: Backend> {
     Wide(B::Vec<u32>),
 }
 
+/// The storage of values: codes of a table, the narrower type if that is lossless, or their own type.
 enum Values<V: Scalar, B: Backend> {
     Codes(B::Vec<V>),
     Narrow(B::Vec<V::Narrow>),
@@ -126,6 +129,7 @@ impl<V: Scalar, B: Backend> Values<V, B> {
     }
 }
 
+/// Rows in slices of 32, padded to the longest row of each slice.
 struct Sections<V: Scalar, B: Backend> {
     order: Option<WindowOrder<B>>,
     columns: Columns<B>,
@@ -135,6 +139,7 @@ struct Sections<V: Scalar, B: Backend> {
     words: B::Vec<u32>,
 }
 
+/// The storage of all rows that are not long: kinds of rows with values, slices, or tiles of equal size.
 enum Body<V: Scalar, B: CompressedSteps> {
     Lines(KindTable<B>, B::Vec<V>, Option<Stencil<V, B>>),
     Sections(Sections<V, B>),

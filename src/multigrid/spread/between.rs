@@ -76,7 +76,9 @@ impl<S: Scalar, B: MultigridBackend> LinearOperator<S, B> for Within<S, B> {
         } else if plain && beta == S::one() && !self.restricts {
             backend.grid_prolong_weighted(self.grid, &self.weights, x, y)
         } else {
-            Err(Error::Unsupported("products with interpolation on a grid but y = P^H x and y += P x".into()))
+            Err(Error::Unsupported(
+                "products with interpolation on a grid other than y = P^H x and y += P x".into(),
+            ))
         }
     }
 
@@ -95,7 +97,7 @@ fn of_plane<S: Scalar, B: MultigridBackend>(
     backend.download(&*chosen::<S, B>(backend, weights, (boxes, plane))?)
 }
 
-/// Those of the weights of `boxes` boxes that belong to these boxes.
+/// The weights that belong to a rank's boxes, out of those of `boxes` boxes.
 fn chosen<S: Scalar, B: MultigridBackend>(
     backend: &B,
     weights: &B::Slice<S>,

@@ -72,7 +72,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         Error::check_dimension("columns", rows.last().map_or(0, |rows| rows.end), a.columns())?;
         let own = own_columns(a, &(0..a.rows()), &rows[part])?.into_backend(space.backend())?;
         let made = Self::spread_with(space, (a, &(0..a.rows()), &own), rows, options, false)?;
-        made.ok_or_else(|| Error::Unsupported("multigrid of these parts".into()))
+        made.ok_or_else(|| Error::Unsupported("multigrid for this distributed matrix".into()))
     }
 
     /// As [`Multigrid::spread`] for the rows `here` of a matrix, given also the block of this rank's columns. With
@@ -87,13 +87,15 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         options.check()?;
         let (backend, communicator) = (space.backend(), space.communicator());
         if options.unknowns_a_node > 1 {
-            return Err(Error::Unsupported("multigrid of nodes of several unknowns on several parts".into()));
+            return Err(Error::Unsupported(
+                "multigrid with several unknowns per node on several ranks".into(),
+            ));
         }
         if options.prolongation != Prolongation::Smoothed {
-            return Err(Error::Unsupported("prolongations of least energy on several parts".into()));
+            return Err(Error::Unsupported("energy-minimising prolongation on several ranks".into()));
         }
         if options.coarsening == Coarsening::Classical {
-            return Err(Error::Unsupported("classical coarsening on several parts".into()));
+            return Err(Error::Unsupported("classical coarsening on several ranks".into()));
         }
         let build = Build { space, options };
         let made = |cycle, facts| {

@@ -1,4 +1,5 @@
-//! From a graph to a small separator: coarsen, separate, refine on the way back.
+//! Finds a small vertex separator: the graph is coarsened, the coarsest graph is separated, and the separator is
+//! refined on the way back.
 
 use super::coarsen::{Visit, coarsen};
 use super::graph::Graph;
@@ -7,33 +8,33 @@ use crate::parallel::prelude::*;
 use crate::random::Random;
 use crate::work::Meter;
 
-/// Vertices of the coarsest graph.
+/// Coarsening for a separator ends at this number of vertices.
 const COARSEST: usize = 60;
-/// Separators that are grown there.
+/// The number of separators that are grown in the coarsest graph.
 const GROWN: usize = 3;
-/// A graph of so many vertices is large.
+/// A graph with more vertices is separated several times.
 const LARGE: usize = 5000;
-/// Large graphs are made smaller by this factor, ...
+/// Attempts start from a graph that is smaller by this factor, ...
 const MIDDLE: usize = 10;
-/// ... but not below so many vertices, ...
+/// ... but that has at least this many vertices.
 const LEAST_MIDDLE: usize = 500;
-/// ... and separated several times from there on.
+/// The number of attempts.
 const ATTEMPTS: usize = 5;
-/// Moves without a gain after which a pass of refinement ends.
+/// A pass of refinement ends after this many moves without a gain.
 const PATIENCE: usize = 250;
-/// A side may weigh so much of all, in percent.
+/// The weight of a side is at most this percentage of the total.
 const HEAVIEST_SIDE: u64 = 60;
-/// Sides of less than a twentieth of all vertices are worth nothing.
+/// A side with less than this fraction (one over it) of all vertices makes the cut worthless.
 const LEAST_SIDE: usize = 20;
 
-/// Whether both sides have so many vertices that cutting them apart pays.
+/// Returns whether both sides have so many vertices, and the separator so few, that cutting them apart pays.
 pub(super) fn is_worth_a_cut(sides: &[u8]) -> bool {
     let mut counts = [0; 3];
     sides.iter().for_each(|&side| counts[side as usize] += 1);
     counts[0].min(counts[1]) >= sides.len() / LEAST_SIDE && counts[BETWEEN as usize] <= sides.len() / 2
 }
 
-/// The side of each vertex: 0, 1 or between. Random choices are drawn from the streams of `seed`.
+/// Returns the side of each vertex: 0, 1 or [`BETWEEN`]. Random choices are drawn from streams of `seed`.
 pub(super) fn bisect(graph: &Graph, seed: u64, meter: &Meter) -> Vec<u8> {
     let limit = graph.total() * HEAVIEST_SIDE / 100;
     let middle = (graph.len() / MIDDLE).max(LEAST_MIDDLE);
@@ -44,14 +45,14 @@ pub(super) fn bisect(graph: &Graph, seed: u64, meter: &Meter) -> Vec<u8> {
         let separator = attempt(small, limit, &mut Random::stream(seed, number as u64), meter);
         (separator.cost(), separator.sides)
     });
-    // The first of the best.
+    // If several are equally good, the first is taken, so that threads change nothing.
     let best = separators.collect().into_iter().min_by_key(|(cost, _)| *cost);
     let sides = best.map(|(_, sides)| sides).unwrap_or_default();
     back(graph, &levels, sides, limit, meter)
 }
 
-/// Coarser and coarser graphs, down to about so many vertices, each with what becomes of the vertices of the one
-/// before.
+/// Coarsens a graph again and again until it has about `down_to` vertices. Each level has the coarser graph and, for
+/// each vertex of the graph before, the vertex that it became part of.
 pub(super) fn coarsened(
     graph: &Graph,
     down_to: usize,
@@ -63,7 +64,7 @@ pub(super) fn coarsened(
     loop {
         let finest = levels.last().map_or(graph, |level| &level.0);
         let n = finest.len();
-        // Whether an end was asked for.
+        // Work can be cancelled here.
         meter.advance(0);
         if n <= down_to {
             return levels;
@@ -81,7 +82,7 @@ pub(super) fn coarsened(
     }
 }
 
-/// The sides of a coarse graph taken to the finest one, refined at each step.
+/// Carries the sides of the coarsest graph to the finest one, and refines the separator at each level.
 fn back(
     graph: &Graph,
     levels: &[(Graph, Vec<u32>)],

@@ -1,39 +1,41 @@
-//! A smaller graph of the same shape: pairs of neighbours become one vertex.
+//! Coarsens a graph: pairs of neighbours become one vertex.
 //!
-//! Heavy-edge matching (Karypis and Kumar, "A fast and high quality multilevel scheme for partitioning irregular
-//! graphs", SIAM J. Sci. Comput. 20, 1998): each vertex takes the neighbour with which it shares the most edges of the
-//! first graph, so that few are left between the pairs. Vertices of a star find none; two that hang on the same vertex
-//! are paired with each other then (LaSalle and others, "Improving graph partitioning for modern graphs and
-//! architectures", IA3 2015).
+//! This is heavy-edge matching (Karypis and Kumar, "A fast and high quality multilevel scheme for partitioning
+//! irregular graphs", SIAM J. Sci. Comput. 20, 1998): each vertex is paired with the neighbour with which it shares the
+//! most edges of the first graph, so that few edges are left between pairs. Most vertices of a star find no partner;
+//! two that have the same neighbour are then paired with each other (LaSalle and others, "Improving graph partitioning
+//! for modern graphs and architectures", IA3 2015).
 //!
-//! A large graph is contracted in blocks of rows on all threads.
+//! Large graphs are contracted by all threads, each of which takes blocks of rows.
 
 use super::graph::Graph;
+use crate::parallel::Cut;
 use crate::parallel::prelude::*;
 use crate::random::Random;
 use crate::work::look_at;
 
-/// Rows of a block, at least, and the most blocks: each has a place for every vertex of the coarser graph.
-const LEAST_BLOCK: usize = 1 << 15;
+/// The minimum number of rows in a block, and the maximum number of blocks. Each block needs an array as long as the
+/// coarser graph, so there are few.
+const LEAST_BLOCK: usize = 1 << 13;
 const BLOCKS: usize = 16;
 
-/// Which vertices choose first among those of the same degree.
+/// Which vertices of the same degree choose first.
 pub(super) enum Visit<'a> {
-    /// Those that come first: they mostly are neighbours in memory.
+    /// Those with smaller numbers, which are mostly near each other in memory.
     InOrder,
-    /// Any.
+    /// They choose in random order.
     Random(&'a mut Random),
 }
 
 /// No vertex.
 const NONE: u32 = u32::MAX;
 
-/// The coarser graph, and the vertex of it that each one of `graph` becomes part of. No vertex gets heavier than
-/// `heaviest`, unless it was.
+/// Returns the coarser graph and, for each vertex of `graph`, the vertex that it becomes part of. Pairs weigh at most
+/// `heaviest`.
 pub(super) fn coarsen(graph: &Graph, heaviest: u32, visit: Visit<'_>) -> (Graph, Vec<u32>) {
     let mut partner = pairs(graph, heaviest, visit);
     let n = graph.len();
-    // `partner` becomes the map, the smaller number of a pair being its leader.
+    // In place, `partner` becomes the map. The smaller number of each pair is its leader.
     let mut leaders = Vec::with_capacity(n / 2 + 1);
     let mut weights = Vec::with_capacity(n / 2 + 1);
     let mut mates = Vec::with_capacity(n / 2 + 1);
@@ -52,8 +54,8 @@ pub(super) fn coarsen(graph: &Graph, heaviest: u32, visit: Visit<'_>) -> (Graph,
     (contract(graph, &partner, &leaders, &mates, weights), partner)
 }
 
-/// The partner of each vertex, itself where it has none. One thread does it: matched in blocks of vertices, grids got
-/// coarser ones of less regular shape, and their factors took 17 % more multiplications.
+/// Returns the partner of each vertex, or the vertex itself if it has none. This runs on one thread: with a matching of
+/// each block of vertices by itself, coarser grids were less regular and factors took 17 % more multiplications.
 fn pairs(graph: &Graph, heaviest: u32, visit: Visit<'_>) -> Vec<u32> {
     let n = graph.len();
     let mut partner = vec![NONE; n];
@@ -94,8 +96,8 @@ fn pairs(graph: &Graph, heaviest: u32, visit: Visit<'_>) -> Vec<u32> {
     partner
 }
 
-/// Vertices of low degree first, which have the least choice; within a degree in the order of their numbers, which
-/// mostly are neighbours in memory.
+/// Returns all vertices, those of low degree first because they have the least choice. Vertices of the same degree come
+/// in the order of their numbers, since these are mostly near each other in memory.
 fn by_degree(graph: &Graph, visit: Visit<'_>) -> Vec<u32> {
     let n = graph.len();
     let mut all: Vec<u32> = (0..n as u32).collect();
@@ -121,14 +123,14 @@ fn by_degree(graph: &Graph, visit: Visit<'_>) -> Vec<u32> {
     order
 }
 
-/// Pairs vertices that found no partner with one that hangs on the same neighbour; those without a neighbour too.
+/// Pairs vertices that found no partner with each other if they have the same neighbour, or no neighbour at all.
 fn pair_over_two(graph: &Graph, heaviest: u32, alone: &[u32], partner: &mut [u32]) {
     let mut waiting = vec![NONE; graph.len() + 1];
     for &vertex in alone {
         if partner[vertex as usize] != NONE {
             continue;
         }
-        // The neighbour of the lowest degree says the most of who is alike.
+        // Of all neighbours, the one of lowest degree says most about which vertices are alike.
         let hub = graph.row(vertex).iter().min_by_key(|&&other| (graph.degree(other as usize), other));
         let place = &mut waiting[hub.map_or(graph.len(), |&hub| hub as usize)];
         let weight = graph.weights[vertex as usize];
@@ -142,7 +144,7 @@ fn pair_over_two(graph: &Graph, heaviest: u32, alone: &[u32], partner: &mut [u32
     }
 }
 
-/// The graph whose vertices are the pairs.
+/// Makes the graph whose vertices are the pairs.
 fn contract(graph: &Graph, map: &[u32], leaders: &[u32], mates: &[u32], weights: Vec<u32>) -> Graph {
     let block = leaders.len().div_ceil(BLOCKS).max(LEAST_BLOCK);
     let firsts: Vec<usize> = (0..leaders.len()).step_by(block).collect();
@@ -150,19 +152,28 @@ fn contract(graph: &Graph, map: &[u32], leaders: &[u32], mates: &[u32], weights:
         let range = first..leaders.len().min(first + block);
         contract_rows(graph, map, first, &leaders[range.clone()], &mates[range], weights.len())
     });
-    let mut blocks = blocks.collect().into_iter();
-    let mut coarse = blocks.next().unwrap_or_else(|| Graph { starts: vec![0], ..Graph::default() });
-    for block in blocks {
-        let before = coarse.neighbours.len();
-        coarse.starts.extend(block.starts[1..].iter().map(|&end| before + end));
-        coarse.neighbours.extend(block.neighbours);
-        coarse.ties.extend(block.ties);
+    let mut blocks = blocks.collect();
+    if blocks.len() == 1 {
+        return Graph { weights, ..blocks.remove(0) };
     }
-    coarse.weights = weights;
-    coarse
+    let (mut all, mut starts) = (0, vec![0]);
+    let mut places = Vec::new();
+    for block in &blocks {
+        starts.extend(block.starts[1..].iter().map(|&end| all + end));
+        places.push(all as u64);
+        all += block.neighbours.len();
+    }
+    let (mut neighbours, mut ties) = (vec![0_u32; all], vec![0_u32; all]);
+    let cut = "sums ascend";
+    let parts = Cut::new(&mut neighbours, &places).expect(cut).zip(Cut::new(&mut ties, &places).expect(cut));
+    parts.zip(&blocks).for_each(|((neighbours, ties), block)| {
+        neighbours.copy_from_slice(&block.neighbours);
+        ties.copy_from_slice(&block.ties);
+    });
+    Graph { starts, neighbours, ties, weights }
 }
 
-/// The rows of consecutive pairs from number `first` on, of a graph of `n` pairs; without their weights.
+/// Makes the rows of consecutive pairs, from number `first`, of a graph with `n` pairs; weights are left out.
 fn contract_rows(
     graph: &Graph,
     map: &[u32],
@@ -176,11 +187,12 @@ fn contract_rows(
     coarse.neighbours.reserve(expected);
     coarse.ties.reserve(expected);
     coarse.starts.push(0);
-    // Where a neighbour stands in the row at hand, if at or behind its start.
-    let mut places = vec![usize::MAX; n];
+    // The number of entries up to each neighbour's; one that is not beyond the start of the current row is out of date.
+    // Only the pages that rows refer to are touched.
+    let mut places = vec![0_u32; n];
     for (number, (&leader, &mate)) in leaders.iter().zip(mates).enumerate() {
         look_at(number);
-        let start = coarse.neighbours.len();
+        let start = coarse.neighbours.len() as u32;
         let both = [leader, mate];
         for &vertex in if leader == mate { &both[..1] } else { &both[..] } {
             for at in graph.starts[vertex as usize]..graph.starts[vertex as usize + 1] {
@@ -190,12 +202,12 @@ fn contract_rows(
                 }
                 let tie = graph.ties.get(at).copied().unwrap_or(1);
                 let place = &mut places[other as usize];
-                if *place != usize::MAX && *place >= start {
-                    coarse.ties[*place] += tie;
+                if *place > start {
+                    coarse.ties[*place as usize - 1] += tie;
                 } else {
-                    *place = coarse.neighbours.len();
                     coarse.neighbours.push(other);
                     coarse.ties.push(tie);
+                    *place = coarse.neighbours.len() as u32;
                 }
             }
         }

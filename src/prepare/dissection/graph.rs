@@ -1,16 +1,16 @@
-//! The graphs that dissection works on: copies with weights, cut smaller and smaller.
+//! The graphs that dissection works on. They are copies with weights, which are cut into smaller and smaller parts.
 
 use crate::parallel::join;
 
-/// An undirected graph without loops; every edge is stored from both ends.
+/// An undirected graph without loops. Each edge is stored at both of its ends.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Graph {
-    /// Where the neighbours of each vertex start, and at the end how many there are.
+    /// Where the neighbours of each vertex start, and the total number of neighbours.
     pub(super) starts: Vec<usize>,
     pub(super) neighbours: Vec<u32>,
-    /// How many edges each one stands for; empty where each stands for itself.
+    /// The number of original edges that each edge stands for; empty if it is 1 for all.
     pub(super) ties: Vec<u32>,
-    /// How many vertices each one stands for.
+    /// The number of original vertices that each vertex stands for.
     pub(super) weights: Vec<u32>,
 }
 
@@ -27,12 +27,12 @@ impl Graph {
         self.starts[vertex + 1] - self.starts[vertex]
     }
 
-    /// Weight of all vertices.
+    /// The total weight.
     pub(super) fn total(&self) -> u64 {
         self.weights.iter().map(|&weight| u64::from(weight)).sum()
     }
 
-    /// The two graphs that are left without the separator, with the names of their vertices.
+    /// Returns the two graphs that remain without the separator, each with the names of its vertices.
     pub(super) fn cut(&self, sides: &[u8], names: &[u32]) -> [(Graph, Vec<u32>); 2] {
         let mut counts = [0_usize; 3];
         let mut edges = [0_usize; 3];
@@ -55,7 +55,7 @@ impl Graph {
                 let range = self.starts[vertex]..self.starts[vertex + 1];
                 for at in range {
                     let other = self.neighbours[at] as usize;
-                    // No edge leads from one side to the other.
+                    // There is no edge between the sides.
                     if sides[other] as usize == side {
                         part.neighbours.push(local[other]);
                         part.ties.extend(self.ties.get(at));
@@ -71,7 +71,7 @@ impl Graph {
         [first, second]
     }
 
-    /// The graph of some vertices, ascending, that are coupled with no others.
+    /// Returns the graph of some vertices in ascending order, which must not have other neighbours.
     pub(super) fn part(&self, vertices: &[u32]) -> Graph {
         let mut part = Graph::default();
         part.starts.push(0);

@@ -1,4 +1,4 @@
-//! What is not cut any further, by minimum degree.
+//! Orders the parts of a graph that are not cut any further, by minimum degree.
 
 use super::graph::Graph;
 use super::minimum_degree::{Most, Quotient};
@@ -6,8 +6,8 @@ use crate::parallel::prelude::*;
 use crate::work::Meter;
 use std::ops::Range;
 
-/// Puts the vertices of each leaf into their order of elimination; all others are in place, and vertices that a leaf is
-/// coupled with come after it.
+/// Sorts the vertices of each leaf into their order of elimination. All other vertices must be in place, and those that
+/// are coupled with a leaf must come after it.
 pub(super) fn order_leaves(graph: &Graph, leaves: &[Range<usize>], order: &mut [u32], meter: &Meter) {
     let mut places = vec![0_u32; graph.len()];
     order.iter().zip(0..).for_each(|(&vertex, place)| places[vertex as usize] = place);

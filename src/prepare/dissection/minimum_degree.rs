@@ -1,25 +1,25 @@
-//! Approximate minimum degree for a part of a graph whose neighbours are eliminated later.
+//! Approximate minimum degree for a part of a graph whose other neighbours are eliminated later.
 //!
-//! The quotient graph of Amestoy, Davis and Duff ("An approximate minimum degree ordering algorithm", SIAM J. Matrix
-//! Anal. Appl. 17, 1996), with two things that a library's does not offer: vertices that stand for several, and a halo,
-//! vertices that count in degrees and are not eliminated (Pellegrini, Roman and Amestoy, "Hybridizing nested dissection
+//! This is the quotient graph of Amestoy, Davis and Duff ("An approximate minimum degree ordering algorithm", SIAM J.
+//! Matrix Anal. Appl. 17, 1996), with two additions: vertices may stand for several, and there may be a halo of
+//! vertices that count in degrees but are not eliminated (Pellegrini, Roman and Amestoy, "Hybridizing nested dissection
 //! and halo approximate minimum degree for efficient sparse matrix ordering", Concurrency: Pract. Exper. 12, 2000).
-//! Without a halo the rim of a part looks easy to eliminate, and is what fills most.
+//! Without a halo vertices at the boundary of a part would look easy to eliminate, although they cause the most fill.
 
 use crate::work::look;
 
 const NONE: u32 = u32::MAX;
 
-/// What an order may take.
+/// Limits of a search for an order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Most {
-    /// Multiplications of a Cholesky factorisation in it.
+    /// The maximum number of multiplications of a Cholesky factorisation in this order.
     pub(crate) multiplications: f64,
-    /// Entries of lists that the search for it reads.
+    /// The maximum number of list entries that the search reads.
     pub(crate) steps: f64,
 }
 
-/// What an order has taken more of than it may.
+/// The limit that was exceeded, and the count at that point.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Beyond {
     Multiplications(f64),
@@ -30,37 +30,38 @@ impl Most {
     pub(super) const ANY: Most = Most { multiplications: f64::INFINITY, steps: f64::INFINITY };
 }
 
-/// A vertex is a variable until it is eliminated, then an element: the clique of those that it was coupled with.
+/// The state of the elimination. A vertex is a variable until it is eliminated, and then an element, which stands for
+/// the clique of its former neighbours.
 pub(super) struct Quotient {
-    /// Vertices that are to be ordered; those behind them are the halo.
+    /// The number of vertices to order; those after them are the halo.
     inner: usize,
-    /// Where the list of each vertex starts: for a variable its elements, then its variables; for an element its
-    /// variables.
+    /// Where the list of each vertex starts. A variable's list has its elements and then its variables; an element's
+    /// list has its variables.
     starts: Vec<usize>,
     lengths: Vec<u32>,
-    /// How many of a variable's list are elements.
+    /// The number of elements in each variable's list.
     elements: Vec<u32>,
     lists: Vec<u32>,
-    /// How many vertices a variable stands for; none where it was merged or eliminated.
+    /// The number of vertices that each variable stands for; zero once it is merged or eliminated.
     weights: Vec<u32>,
-    /// Weight of what a variable is coupled with, approximately; for an element exactly.
+    /// The weight of a variable's neighbours, approximately; the exact weight for an element.
     degrees: Vec<u32>,
-    /// Greater than zero, and changing, for elements; zero for those that another one has taken over.
+    /// Positive for elements, with a meaning that changes; zero for elements that were absorbed by another one.
     marks: Vec<u64>,
     mark: u64,
-    /// Variables of each degree, doubly linked.
+    /// Doubly linked lists of the variables of each degree.
     heads: Vec<u32>,
     next: Vec<u32>,
     previous: Vec<u32>,
     least: usize,
-    /// Vertices that are eliminated together with each one.
+    /// Chains of the vertices that are eliminated together with each vertex.
     follower: Vec<u32>,
     last_follower: Vec<u32>,
 }
 
 impl Quotient {
-    /// The graph with these lists; the first `inner` vertices are to be ordered. What the lists of the others say of
-    /// each other is not needed.
+    /// Takes a graph as lists; the first `inner` vertices are to be ordered. Edges between the other vertices can be
+    /// left out.
     pub(super) fn new(inner: usize, starts: Vec<usize>, lists: Vec<u32>, weights: Vec<u32>) -> Self {
         let n = weights.len();
         let lengths: Vec<u32> = starts.windows(2).map(|pair| (pair[1] - pair[0]) as u32).collect();
@@ -91,7 +92,7 @@ impl Quotient {
         new
     }
 
-    /// Gives each inner vertex in the order of elimination, as far as that takes no more than `most`.
+    /// Reports each inner vertex in the order of elimination, until this takes more than `most`.
     pub(super) fn order(mut self, most: Most, mut each: impl FnMut(u32)) -> Result<(), Beyond> {
         let (mut multiplications, mut steps) = (0.0, 0.0);
         let mut left: u64 = self.weights.iter().map(|&weight| u64::from(weight)).sum();
@@ -150,7 +151,7 @@ impl Quotient {
         }
     }
 
-    /// A variable of least degree.
+    /// Returns a variable of minimum degree.
     fn pop(&mut self) -> Option<u32> {
         while *self.heads.get(self.least)? == NONE {
             self.least += 1;
@@ -165,8 +166,8 @@ impl Quotient {
         start..start + self.lengths[vertex as usize] as usize
     }
 
-    /// The variables that the pivot is coupled with, by itself or through its elements, which it takes over. They are
-    /// out of the lists of degrees, and marked by `previous` being the vertex itself.
+    /// Collects the variables that the pivot is coupled with, either directly or through its elements, which it
+    /// absorbs. They are taken out of the lists of degrees, and marked by a `previous` that is the vertex itself.
     fn gather(&mut self, pivot: u32, clique: &mut Vec<u32>) {
         clique.clear();
         self.weights[pivot as usize] = 0;
@@ -199,8 +200,8 @@ impl Quotient {
         self.previous[variable as usize] == variable
     }
 
-    /// For each element near the clique, `marks` becomes `mark` and the weight of those of its variables that are not
-    /// in the clique. Gives how many entries of lists it has read, which is what a step of the search takes.
+    /// For each element near the clique, sets `marks` to `mark` plus the weight of its variables outside of the clique.
+    /// Returns the number of list entries read, which are the steps of the search.
     fn measure(&mut self, clique: &[u32]) -> usize {
         let mut read = 0;
         for &variable in clique {
@@ -220,8 +221,8 @@ impl Quotient {
         read
     }
 
-    /// New lists and degrees for the variables of the clique; those that are coupled with nothing else go with the
-    /// pivot, and their weight is returned.
+    /// Updates the lists and degrees of the clique's variables. Variables without other neighbours are eliminated
+    /// together with the pivot; returns their weight.
     fn update(&mut self, pivot: u32, clique: &mut Vec<u32>, hashes: &mut Vec<(u32, u32)>) -> u32 {
         hashes.clear();
         let mut taken = 0;
@@ -239,7 +240,7 @@ impl Quotient {
                 }
                 let beyond = (seen - self.mark) as u32;
                 if beyond == 0 {
-                    // All that it couples the new clique couples too.
+                    // All that this element couples is coupled by the new clique as well.
                     self.marks[element as usize] = 0;
                     continue;
                 }
@@ -265,7 +266,8 @@ impl Quotient {
                 self.absorb(pivot, variable);
                 continue;
             }
-            // The pivot, now an element, goes before the other elements: one entry was dropped, the one that led here.
+            // The pivot is an element now and goes before the other elements. There is room because the entry that led
+            // here was dropped.
             self.lists[kept] = self.lists[kept_elements];
             self.lists[kept_elements] = self.lists[range.start];
             self.lists[range.start] = pivot;
@@ -278,7 +280,7 @@ impl Quotient {
         taken
     }
 
-    /// A variable goes wherever `leader` goes.
+    /// From now on a variable is eliminated together with `leader`.
     fn absorb(&mut self, leader: u32, variable: u32) {
         self.weights[variable as usize] = 0;
         self.lengths[variable as usize] = 0;
@@ -287,9 +289,9 @@ impl Quotient {
         self.follower[last as usize] = variable;
     }
 
-    /// Variables with the same list become one.
+    /// Merges variables with the same list.
     fn merge_alike(&mut self, clique: &[u32], hashes: &mut [(u32, u32)]) {
-        // Marks of elements that were seen lie up to the total weight above `mark`.
+        // Marks of elements seen so far exceed `mark` by at most the total weight.
         self.mark += self.heads.len() as u64;
         if clique.len() < 2 {
             return;
@@ -300,7 +302,7 @@ impl Quotient {
             if self.weights[leader as usize] == 0 || hashes.get(first + 1).is_none_or(|next| next.0 != hash) {
                 continue;
             }
-            // Vertices of the list, the elements among them, are marked in a field that variables do not use.
+            // The vertices and elements of the list are marked in a field that variables do not use.
             self.mark += 1;
             for at in self.list(leader) {
                 let entry = self.lists[at] as usize;
@@ -323,7 +325,7 @@ impl Quotient {
         self.mark += 1;
     }
 
-    /// The clique becomes the list of the pivot, and its variables go back to the lists of degrees.
+    /// The clique becomes the list of the pivot, and its variables return to the lists of degrees.
     fn finish(&mut self, pivot: u32, clique: &mut Vec<u32>, left: u64) {
         clique.retain(|&variable| self.weights[variable as usize] != 0);
         let all: u32 = clique.iter().map(|&variable| self.weights[variable as usize]).sum();
@@ -343,7 +345,7 @@ impl Quotient {
         }
     }
 
-    /// Drops lists that nobody reads any more.
+    /// Drops lists that are not used any more.
     fn tidy(&mut self) {
         let mut lists = Vec::with_capacity(self.lists.len() / 2);
         for vertex in 0..self.weights.len() as u32 {

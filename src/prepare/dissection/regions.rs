@@ -1,10 +1,10 @@
-//! An order of a large graph whose separators are small: a few dozen regions, each ordered by minimum degree on a
-//! thread of its own.
+//! Orders a large graph with small separators: it is cut into a few dozen regions, and each of them is ordered by
+//! minimum degree on one thread.
 //!
-//! Minimum degree goes through a graph on one thread, and dissection down to its leaves makes every graph of the tree
-//! anew. Here the graph is made smaller once, all cuts are found in the small one, and on the way back each separator is
-//! refined in a band of few vertices around it. So the cuts cost less than minimum degree in the regions does, which
-//! stay in a cache.
+//! Minimum degree of a whole graph runs on one thread, and dissection down to its leaves builds every graph of the tree
+//! anew. Here the graph is coarsened once, all cuts are made in the small graph, and on the way back each separator is
+//! refined within a band of few vertices around it. So the cuts take less time than minimum degree in the regions, and
+//! each region stays in a cache.
 //!
 //! ```text
 //!                 1                  a label a vertex: its place in the tree of cuts. Regions are leaves (4 to 7),
@@ -23,48 +23,50 @@ use crate::parallel::{join, prelude::*};
 use crate::work::Meter;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Regions have about this part of all vertices, enough of them for the threads of any processor to share evenly, ...
+/// A region has about this part (one over it) of all vertices, so that the threads of any processor get equal shares,
+/// ...
 const PART: u64 = 48;
-/// ... and so many at least that minimum degree in one is worth a task.
+/// ... and at least this many, so that ordering one is worth a task.
 const LEAST: u64 = 1000;
-/// What is cut has a vertex for so many.
+/// The graph that is cut is smaller by this factor.
 const SMALLER: usize = 16;
-/// The band around a separator has so many layers of neighbours on each side.
+/// The band around a separator has this many layers of neighbours on each side.
 const LAYERS: usize = 2;
-/// Moves without a gain after which a pass of refinement ends: with 250 it took twice as long, for 1 % less work.
+/// A pass of refinement ends after this many moves without a gain: with 250 it took twice as long and saved 1 % of the
+/// work.
 const PATIENCE: usize = 120;
-/// A side may weigh so much of both, in percent.
+/// The weight of a side is at most this percentage of both.
 const HEAVIEST_SIDE: u64 = 60;
 
 /// No vertex.
 const NONE: u32 = u32::MAX;
 
-/// Where each vertex is in the tree of cuts.
+/// The place of each vertex in the tree of cuts.
 pub(super) struct Regions {
     labels: Vec<u32>,
-    /// The vertices of each separator, by its label.
+    /// The vertices of each separator, by label.
     separators: Vec<Vec<u32>>,
-    /// Whether a label is that of a separator.
+    /// Whether each label is that of a separator.
     is_cut: Vec<bool>,
 }
 
-/// Levels of the tree above a label.
+/// The number of levels of the tree above a label.
 fn depth(label: u32) -> u32 {
     label.ilog2()
 }
 
-/// Whether a label is `top` or below it.
+/// Returns whether a label is `top` or below it.
 fn is_below(label: u32, top: u32) -> bool {
     depth(label) >= depth(top) && label >> (depth(label) - depth(top)) == top
 }
 
-/// The side of a label below `top`, or between the sides.
+/// Returns the side of a label that is below `top`, or [`BETWEEN`] for `top` itself.
 fn side(label: u32, top: u32) -> u8 {
     if label == top { BETWEEN } else { (label >> (depth(label) - depth(top) - 1) & 1) as u8 }
 }
 
-/// The lowest place of a vertex that is coupled with others at these places: below them all, or, if they are on
-/// different sides of a separator, in the highest such one.
+/// Returns the lowest place that a vertex can have if its neighbours have these labels: the lowest of them, or, if they
+/// are on different sides of a separator, the highest such separator.
 fn meet(labels: impl Iterator<Item = u32>) -> Option<u32> {
     let (mut place, mut is_between) = (None, false);
     for label in labels {
@@ -86,17 +88,17 @@ fn meet(labels: impl Iterator<Item = u32>) -> Option<u32> {
     place
 }
 
-/// What the first cuts tell of a graph.
+/// The result of the first cuts.
 pub(super) struct Cuts<'a> {
     graph: &'a Graph,
-    /// Smaller and smaller graphs, each with what becomes of the vertices of the one before.
+    /// Coarser and coarser graphs; each has, for each vertex of the graph before, the vertex that it became part of.
     levels: Vec<(Graph, Vec<u32>)>,
-    /// Regions of the smallest.
+    /// The regions of the coarsest graph.
     regions: Regions,
 }
 
 impl<'a> Cuts<'a> {
-    /// Cuts the smallest graph.
+    /// Coarsens the graph and cuts the coarsest one.
     pub(super) fn new(graph: &'a Graph, meter: &Meter) -> Self {
         let heaviest = (graph.total() / PART).max(LEAST);
         let levels = coarsened(graph, graph.len() / SMALLER, None, meter);
@@ -111,20 +113,20 @@ impl<'a> Cuts<'a> {
         Self { graph, levels, regions }
     }
 
-    /// How many regions there are: leaves of a tree in which each separator has two sides.
+    /// The number of regions: the leaves of a tree in which each separator has two sides.
     pub(super) fn count(&self) -> usize {
         1 + self.regions.is_cut.iter().filter(|&&is_cut| is_cut).count()
     }
 
-    /// About how many vertices each separator has, the first cut's before the others: of a graph in space, and more
-    /// than those of one in the plane.
+    /// Estimates the number of vertices of each separator, that of the first cut first. The estimate is right for
+    /// graphs in space, and too high for those in the plane.
     pub(super) fn separators(&self) -> impl Iterator<Item = f64> {
         let smallest = self.levels.last().map_or(self.graph, |level| &level.0);
         let each = (self.graph.total() as f64 / smallest.len().max(1) as f64).powf(2.0 / 3.0);
         self.regions.separators.iter().skip(1).map(move |vertices| each * vertices.len() as f64)
     }
 
-    /// The regions of the graph, their separators refined on the way from the smallest one.
+    /// Carries the regions to the finest graph, and refines their separators at each level.
     pub(super) fn regions(self, meter: &Meter) -> Regions {
         let Self { graph, levels, mut regions } = self;
         for (number, (_, map)) in levels.iter().enumerate().rev() {
@@ -139,7 +141,7 @@ impl<'a> Cuts<'a> {
     }
 }
 
-/// The label of each vertex of a graph that is at this place of the tree.
+/// Returns the label of each vertex of a graph that has this place in the tree.
 fn labels(graph: &Graph, place: u32, heaviest: u64, meter: &Meter) -> Vec<u32> {
     let n = graph.len();
     if graph.total() <= heaviest {
@@ -170,9 +172,9 @@ impl Regions {
         }
     }
 
-    /// Refines separators, the first cut's before those of its sides.
+    /// Refines all separators, those of the first cuts first.
     fn refine(&mut self, graph: &Graph, meter: &Meter) {
-        // What each label has and what is below it, as it is before any move.
+        // The weight of each label and everything below it, before any move.
         let mut weights = vec![0_u64; 2 * self.is_cut.len()];
         for (&label, &weight) in self.labels.iter().zip(&graph.weights) {
             weights[label as usize] += u64::from(weight);
@@ -197,8 +199,8 @@ impl Regions {
         }
     }
 
-    /// The vertices that change their side in a better separator at `top`, with their sides. `local` is free for the
-    /// vertices below it, and is left so.
+    /// Refines the separator at `top`, and returns the vertices that change their side, with the new side. The entries
+    /// of `local` for vertices below `top` are used and left as they were.
     fn improved(&self, graph: &Graph, top: u32, weights: &[u64], local: &[AtomicU32]) -> Vec<(u32, u8)> {
         let label = |vertex: u32| self.labels[vertex as usize];
         let mut band = Vec::new();
@@ -224,7 +226,7 @@ impl Regions {
             }
             layer = begin..band.len();
         }
-        // What is beyond the band on each side is one vertex.
+        // All that is beyond the band on one side becomes one vertex.
         let inner = band.len();
         let mut rest = [weights[2 * top as usize], weights[2 * top as usize + 1]];
         let all = weights[top as usize];
@@ -272,7 +274,8 @@ impl Regions {
         band.into_iter().zip(new).filter(|&(vertex, new)| side(label(vertex), top) != new).collect()
     }
 
-    /// Vertices change their sides. One that leaves a separator goes as far down as its neighbours there let it.
+    /// Moves vertices to other sides. A vertex that leaves a separator goes down in the tree as far as its neighbours
+    /// there allow.
     fn apply(&mut self, graph: &Graph, top: u32, moves: Vec<(u32, u8)>) {
         let mut leaving = Vec::new();
         for (vertex, side) in moves {
@@ -294,7 +297,7 @@ impl Regions {
                 false
             });
             if leaving.len() == before {
-                // Coupled with nothing there: anywhere will do.
+                // It has no neighbours there, so any place will do.
                 let (vertex, mut label) = leaving.remove(0);
                 while self.is_cut[label as usize] {
                     label *= 2;
@@ -311,14 +314,14 @@ impl Regions {
         }
     }
 
-    /// The vertices in the order of elimination: regions by minimum degree, and each separator behind its sides.
+    /// Returns the vertices in the order of elimination: regions by minimum degree, and each separator after its sides.
     pub(super) fn order(&self, graph: &Graph, meter: &Meter) -> Vec<u32> {
         let mut members = vec![Vec::new(); self.is_cut.len()];
         for (vertex, &label) in (0..).zip(&self.labels) {
             members[label as usize].push(vertex);
         }
         let (mut order, mut leaves) = (Vec::with_capacity(graph.len()), Vec::new());
-        // Each label twice: before and behind what is below it.
+        // Each label comes twice: before and after everything below it.
         let mut stack = vec![(1_u32, false)];
         while let Some((label, is_behind)) = stack.pop() {
             if self.is_cut[label as usize] && !is_behind {

@@ -1,44 +1,44 @@
-//! A vertex separator, and the moves that change it.
+//! A vertex separator and the moves that improve it.
 
 use super::graph::Graph;
 
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-/// The side of a vertex of the separator.
+/// The side of a vertex in the separator.
 pub(super) const BETWEEN: u8 = 2;
 
-/// What a separator is worth, the least being the best: how much the heavier side is beyond what is allowed, the
-/// weight of the separator, and the difference of the sides.
+/// The cost of a separator, compared in this order: by how much the heavier side exceeds the limit, the weight of the
+/// separator, and the difference of the sides.
 pub(super) type Cost = (u64, u64, u64);
 
-/// Two sides without an edge between them, and the vertices that keep them apart.
+/// Two sides without an edge between them, and the vertices that separate them.
 pub(super) struct Separator<'a> {
     graph: &'a Graph,
     /// 0, 1 or [`BETWEEN`] for each vertex.
     pub(super) sides: Vec<u8>,
-    /// Weights of the sides, and of the separator.
+    /// The weights of both sides and of the separator.
     pub(super) weights: [u64; 3],
-    /// What each vertex of the separator would draw into it from each side.
+    /// For each vertex of the separator the weight of its neighbours on each side.
     beside: Vec<[u32; 2]>,
-    /// Vertices that are in the separator, or were.
+    /// The vertices that are in the separator or were in it.
     pub(super) members: Vec<u32>,
-    /// The heaviest that a side may be.
+    /// The maximum weight of a side.
     limit: u64,
-    /// Vertices of the separator by what they gain by leaving for each side; outdated entries are skipped.
+    /// Vertices of the separator by their gain from a move to each side. Outdated entries are skipped.
     queues: [BinaryHeap<(i64, u32, u32)>; 2],
-    /// Numbers entries of the queues.
+    /// Counts the entries of the queues, so that ties have an order.
     clock: u32,
-    /// Vertices that must not move again in this pass, with its number.
+    /// The number of the pass in which each vertex moved last; it moves once a pass.
     moved: Vec<u32>,
     pass: u32,
 }
 
-/// Passes, at most.
+/// The maximum number of passes.
 const PASSES: usize = 4;
 
 impl<'a> Separator<'a> {
-    /// The separator that `sides` has.
+    /// Takes the separator that `sides` describes.
     pub(super) fn new(graph: &'a Graph, sides: Vec<u8>, limit: u64) -> Self {
         let mut weights = [0; 3];
         let mut members = Vec::new();
@@ -68,7 +68,7 @@ impl<'a> Separator<'a> {
         (a.max(b).saturating_sub(self.limit), between, a.abs_diff(b))
     }
 
-    /// Grows side 0 from a vertex until the sides weigh the same, by the moves that widen the separator least.
+    /// Grows side 0 from a vertex until both sides weigh the same, by the moves that widen the separator least.
     pub(super) fn grow(graph: &'a Graph, start: u32, limit: u64) -> Self {
         let mut new = Self::new(graph, vec![1; graph.len()], limit);
         new.begin();
@@ -76,7 +76,7 @@ impl<'a> Separator<'a> {
         let mut next = start;
         let mut untouched = 0;
         loop {
-            // A new start, where a component is at its end too.
+            // The first vertex, or the next one if a component is exhausted.
             let weight = u64::from(graph.weights[next as usize]);
             new.sides[next as usize] = BETWEEN;
             new.weights[1] -= weight;
@@ -102,12 +102,12 @@ impl<'a> Separator<'a> {
         }
     }
 
-    /// Fiduccia and Mattheyses's passes ("A linear-time heuristic for improving network partitions", DAC 1982), for
-    /// separators of vertices as Hendrickson and Rothberg ("Improving the run time and quality of nested dissection
-    /// ordering", SIAM J. Sci. Comput. 20, 1998): the best move first even where it costs, each vertex once, and back
-    /// to the best state in the end.
+    /// Improves the separator by passes of Fiduccia and Mattheyses ("A linear-time heuristic for improving network
+    /// partitions", DAC 1982), for vertex separators as in Hendrickson and Rothberg ("Improving the run time and
+    /// quality of nested dissection ordering", SIAM J. Sci. Comput. 20, 1998): the best move is made even if it costs
+    /// something, each vertex moves once, and in the end the best state is restored.
     ///
-    /// A pass ends after so many moves without a gain as its `patience` is.
+    /// A pass ends after `patience` moves without a gain.
     pub(super) fn refine(&mut self, patience: usize) {
         for _ in 0..PASSES {
             if !self.improve(patience) {
@@ -125,7 +125,7 @@ impl<'a> Separator<'a> {
         }
         let first = self.cost();
         let mut best = (first, 0, 0);
-        // Vertices that moved, each with where its followers end.
+        // The vertices that moved, each with the end of its part of `joined`.
         let mut moves: Vec<(u32, usize)> = Vec::new();
         let mut joined = Vec::new();
         let mut weights = self.weights;
@@ -136,7 +136,7 @@ impl<'a> Separator<'a> {
             let start = joined.len();
             self.take(vertex, to, &mut joined);
             for &vertex in &joined[start..] {
-                // On to the same side only, or two moves would undo each other for ever.
+                // They may move on to the same side only; else two moves could undo each other for ever.
                 if self.moved[vertex as usize] != self.pass {
                     self.queue(vertex, to);
                 }
@@ -148,7 +148,7 @@ impl<'a> Separator<'a> {
                 weights = self.weights;
             }
         }
-        // Back to the best state, last move first.
+        // Back to the best state; the last move is undone first.
         let mut end = joined.len();
         for at in (best.1..moves.len()).rev() {
             let vertex = moves[at].0;
@@ -163,7 +163,7 @@ impl<'a> Separator<'a> {
         (best.0.0, best.0.1) < (first.0, first.1)
     }
 
-    /// Brings members and what is beside them up to date.
+    /// Updates the members and the weights beside them.
     fn begin(&mut self) {
         let mut members = std::mem::take(&mut self.members);
         members.retain(|&vertex| self.sides[vertex as usize] == BETWEEN);
@@ -193,7 +193,7 @@ impl<'a> Separator<'a> {
         self.queues[to].push((gain, self.clock, vertex));
     }
 
-    /// The best move to a side, what is outdated taken away.
+    /// Returns the best move to a side, after dropping outdated entries.
     fn top(&mut self, to: usize) -> Option<(i64, u32)> {
         loop {
             let &(gain, clock, vertex) = self.queues[to].peek()?;
@@ -203,7 +203,7 @@ impl<'a> Separator<'a> {
                 return Some((gain, vertex));
             }
             match self.queues[to].peek_mut() {
-                // What has grown has an entry of its own.
+                // A vertex whose gain has grown has another entry.
                 Some(mut entry) if valid && now < gain => *entry = (now, clock, vertex),
                 Some(entry) => drop(PeekMut::pop(entry)),
                 None => return None,
@@ -211,7 +211,7 @@ impl<'a> Separator<'a> {
         }
     }
 
-    /// The best move that keeps the sides within their limit, or makes the heavier one lighter.
+    /// Returns the best move that keeps the sides within the limit, or that makes the heavier side lighter.
     fn choose(&mut self) -> Option<(u32, usize)> {
         let lighter = usize::from(self.weights[1] < self.weights[0]);
         let tops = [self.top(0), self.top(1)];
@@ -231,7 +231,7 @@ impl<'a> Separator<'a> {
         }
     }
 
-    /// A vertex leaves the separator for a side; its neighbours on the other side join it.
+    /// Moves a vertex from the separator to a side. Its neighbours on the other side join the separator.
     fn take(&mut self, vertex: u32, to: usize, joined: &mut Vec<u32>) {
         let graph = self.graph;
         let weight = graph.weights[vertex as usize];

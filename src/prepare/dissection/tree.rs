@@ -1,4 +1,4 @@
-//! The recursion: separator last, both sides before it, each in the same way.
+//! The recursion: the separator comes last, and each side before it is ordered in the same way.
 
 use super::bisect::{bisect, is_worth_a_cut};
 use super::graph::Graph;
@@ -9,16 +9,14 @@ use crate::parallel::{join, prelude::*};
 use crate::work::{self, Meter, Stage, look_at};
 use std::ops::Range;
 
-/// Graphs of up to so many vertices are not cut.
+/// Graphs with at most this many vertices are not cut.
 const LEAF: usize = 500;
-/// Graphs of so many vertices are worth a second thread.
+/// Graphs with more vertices are worth a second thread.
 const WORTH_A_THREAD: usize = 2000;
 
-/// The vertices of a graph in the order of elimination.
+/// Returns the vertices of a graph in the order of elimination.
 pub(super) fn order(graph: &Graph) -> Vec<u32> {
-    // Each vertex is in one graph of each level of the tree, then in a leaf.
-    let levels = (graph.len() / LEAF).checked_ilog2().map_or(0, |levels| levels + 1);
-    let meter = &work::begin(Stage::Ordering, graph.len() as u64 * u64::from(levels + 1), None);
+    let meter = &meter(graph.len());
     let components = components(graph);
     let mut order: Vec<u32> = components.iter().flat_map(|component| component.iter().copied()).collect();
     let mut parts = Vec::new();
@@ -43,7 +41,14 @@ pub(super) fn order(graph: &Graph) -> Vec<u32> {
     order
 }
 
-/// The vertices of each connected component, ascending; small ones are put together.
+/// Begins the dissection of a graph with `n` vertices. Each vertex counts once for each level of the tree, and once for
+/// its leaf.
+pub(super) fn meter(n: usize) -> Meter {
+    let levels = (n / LEAF).checked_ilog2().map_or(0, |levels| levels + 1);
+    work::begin(Stage::Ordering, n as u64 * u64::from(levels + 1), None)
+}
+
+/// Returns the vertices of each connected component in ascending order; small components are put together.
 fn components(graph: &Graph) -> Vec<Vec<u32>> {
     let mut found = vec![false; graph.len()];
     let mut components: Vec<Vec<u32>> = Vec::new();
@@ -78,8 +83,8 @@ fn components(graph: &Graph) -> Vec<Vec<u32>> {
     components
 }
 
-/// Writes a graph's vertices in the order of elimination, by their `names`, but for those of the leaves, whose places
-/// are returned. `place` is the number of this graph in the tree of all, and `offset` where `order` stands in the order
+/// Writes a graph's vertices to `order` by their `names`, in the order of elimination, except within leaves, whose
+/// ranges are returned. `place` is the number of this graph in the tree, and `offset` the place of `order` in the order
 /// of all vertices.
 pub(super) fn dissect(
     graph: &Graph,

@@ -10,7 +10,7 @@ use std::path::Path;
 /// The binary interface of a library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Abi {
-    /// That of MPI 5.0: handles are pointers with the values of constants.
+    /// The binary interface of MPI 5.0, whose handles are pointers with fixed values for constants.
     Standard,
     /// MPICH's: handles are integers.
     Mpich,
@@ -36,7 +36,7 @@ impl Abi {
         if named.into_iter().any(|name| name.to_string_lossy().contains("mpi_abi")) {
             return Abi::Standard;
         }
-        // SAFETY: the symbol is looked for and never read.
+        // SAFETY: the symbol is only looked up, not read.
         let open = unsafe { library.get::<*mut c_void>(c"ompi_mpi_comm_world") }.is_ok();
         if open { Abi::OpenMpi } else { Abi::Mpich }
     }
@@ -58,7 +58,7 @@ impl Handle for c_int {
 #[repr(transparent)]
 pub(super) struct Pointer(pub(super) *mut c_void);
 
-// SAFETY: the address is only handed back to the library, which is asked by one thread at a time.
+// SAFETY: the address is only passed back to the library, by one thread at a time.
 unsafe impl Send for Pointer {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Pointer {}
@@ -112,7 +112,7 @@ impl Constants<Pointer> {
 
     /// The constants of Open MPI, which are addresses of variables of the library.
     pub(super) fn open_mpi(library: &Library) -> Result<Self, libloading::Error> {
-        // SAFETY: the addresses of the variables are taken, and what lies there is never read.
+        // SAFETY: only the addresses of the variables are used, not their contents.
         let address =
             |name| unsafe { library.get::<*mut c_void>(name) }.map(|symbol| Pointer(symbol.as_raw_ptr()));
         Ok(Self {

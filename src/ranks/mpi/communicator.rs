@@ -69,7 +69,7 @@ pub(super) fn world(mpi: &'static Mpi) -> Result<Box<dyn Wire>> {
         if ours {
             let (none, mut provided) = (std::ptr::null_mut(), 0);
             let level = table.constants.serialized;
-            // SAFETY: MPI has not begun in this process; it may be given no arguments.
+            // SAFETY: MPI is not initialised in this process yet, and it allows null arguments.
             let status = unsafe { (table.init_thread)(none, none.cast(), level, &raw mut provided) };
             table.check("MPI_Init_thread", status).map_err(Error::Mpi)?;
         }
@@ -97,13 +97,14 @@ pub(super) fn of_number(mpi: &'static Mpi, number: c_int) -> Result<Box<dyn Wire
         }
         Interface::Pointers(table) => {
             let convert = table.from_fortran.ok_or_else(|| Error::Mpi("no Fortran numbers".into()))?;
-            // SAFETY: MPI has begun; MPI itself refuses, below, what is no number of a communicator.
+            // SAFETY: MPI is initialised; if the number is no communicator, the calls below report it.
             let handle = unsafe { convert(number) };
             Ok(Box::new(Communicator::new(table, mpi, handle, false)?))
         }
     }
 }
 
+/// A communicator of an MPI library.
 struct Communicator<H: Handle> {
     table: &'static Table<H>,
     mpi: &'static Mpi,
@@ -119,7 +120,8 @@ impl<H: Handle> Communicator<H> {
     fn new(table: &'static Table<H>, mpi: &'static Mpi, of: H, ours: bool) -> Result<Self> {
         let check = |function, status| table.check(function, status).map_err(Error::Mpi);
         let (mut handle, mut rank, mut ranks) = (H::NONE, 0, 0);
-        // SAFETY: MPI has begun, `of` is a communicator of the library, and each function writes what it is given.
+        // SAFETY: MPI is initialised, `of` is a communicator of the library, and each function writes to local
+        // variables.
         unsafe {
             check("MPI_Comm_dup", (table.comm_dup)(of, &raw mut handle))?;
             let returns = table.constants.errors_return;
@@ -168,8 +170,8 @@ impl<H: Handle> Communicator<H> {
 
     fn are_done(&self, requests: &mut [H]) -> Result<bool> {
         let mut done = 0;
-        // SAFETY: the requests are of this library and lie in the slice; there are two of them for each rank and each
-        // part of its bytes, far below 2^31.
+        // SAFETY: the requests belong to this library and are in the slice. There are two for each rank and each part
+        // of its bytes, far fewer than 2^31.
         let status = unsafe {
             (self.table.testall)(requests.len() as c_int, requests.as_mut_ptr(), &raw mut done, self.ignore())
         };
@@ -183,7 +185,7 @@ impl<H: Handle> Communicator<H> {
             return Ok(());
         }
         let (table, any, mut there) = (self.table, self.constants().any_source, 0);
-        // SAFETY: the communicator is this rank's, and the status may be left out.
+        // SAFETY: the communicator belongs to this rank, and MPI allows the status to be omitted.
         let status = unsafe { (table.iprobe)(any, FAULT, self.handle, &raw mut there, self.ignore()) };
         self.check("MPI_Iprobe", status)?;
         if there == 0 {
@@ -191,7 +193,7 @@ impl<H: Handle> Communicator<H> {
         }
         let (mut bytes, byte) = ([0_u8; FAULT_BYTES], self.constants().byte);
         let (place, length) = (bytes.as_mut_ptr().cast(), FAULT_BYTES as c_int);
-        // SAFETY: a message of FAULT_BYTES is there, and the buffer has room for it.
+        // SAFETY: a message of FAULT_BYTES has arrived, and the buffer is large enough.
         let status = unsafe { (table.recv)(place, length, byte, any, FAULT, self.handle, self.ignore()) };
         self.check("MPI_Recv", status)?;
         let (rank, cause) = fault_in(&bytes);
@@ -206,7 +208,8 @@ impl<H: Handle> Communicator<H> {
                 let (place, length) = (part.as_mut_ptr().cast(), part.len() as c_int);
                 let mut request = H::NONE;
                 let (comm, irecv) = (self.handle, self.table.irecv);
-                // SAFETY: the part is the caller's until `finish` returns, which it does once all is done.
+                // SAFETY: the caller keeps the part until `finish` returns, which it does once all transfers are
+                // complete.
                 let status =
                     unsafe { irecv(place, length, byte, other as c_int, DATA, comm, &raw mut request) };
                 self.check("MPI_Irecv", status)?;
@@ -218,7 +221,7 @@ impl<H: Handle> Communicator<H> {
                 let (place, length) = (part.as_ptr().cast(), part.len() as c_int);
                 let mut request = H::NONE;
                 let (comm, isend) = (self.handle, self.table.isend);
-                // SAFETY: as for what is received.
+                // SAFETY: as for the receives.
                 let status =
                     unsafe { isend(place, length, byte, other as c_int, DATA, comm, &raw mut request) };
                 self.check("MPI_Isend", status)?;
@@ -239,7 +242,7 @@ impl<H: Handle> Wire for Communicator<H> {
     }
 
     fn library(&self) -> String {
-        // SAFETY: the buffer is longer than any version of a library.
+        // SAFETY: the buffer is longer than the longest version text.
         let version = text(|place, length| unsafe { (self.table.library_version)(place, length) });
         let version = version.unwrap_or_default();
         let words: Vec<&str> =
@@ -249,7 +252,7 @@ impl<H: Handle> Wire for Communicator<H> {
     }
 
     fn machine(&self) -> String {
-        // SAFETY: the buffer is longer than any name of a processor.
+        // SAFETY: the buffer is longer than the longest name of a processor.
         text(|place, length| unsafe { (self.table.processor_name)(place, length) }).unwrap_or_default()
     }
 
@@ -261,8 +264,8 @@ impl<H: Handle> Wire for Communicator<H> {
         let (byte, mut request) = (self.constants().byte, [H::NONE]);
         let (from, to) = (own.as_ptr().cast::<c_char>(), all.as_mut_ptr().cast::<c_char>());
         let (iallgather, place) = (self.table.iallgather, &raw mut request[0]);
-        // SAFETY: both buffers are the caller's until `finish` returns, which it does once all is done, and they have
-        // the lengths that are said.
+        // SAFETY: the caller keeps both buffers until `finish` returns, which it does once all transfers are complete.
+        // They have the lengths that are passed.
         let status =
             unsafe { iallgather(from.cast(), length, byte, to.cast(), length, byte, self.handle, place) };
         self.finish(waiting, self.check("MPI_Iallgather", status), &mut request);
@@ -289,7 +292,7 @@ impl<H: Handle> Wire for Communicator<H> {
             let (place, length, byte) = (bytes.as_ptr().cast(), bytes.len() as c_int, self.constants().byte);
             let (mut request, comm) = ([H::NONE], self.handle);
             let start = Instant::now();
-            // SAFETY: the bytes are never given back.
+            // SAFETY: the bytes are leaked, so they stay valid.
             let sent =
                 unsafe { (self.table.isend)(place, length, byte, 0, FAULT, comm, &raw mut request[0]) };
             // If the message arrives, this process is ended. If rank 0 does not print errors, ranks that fail at the
@@ -314,7 +317,7 @@ impl<H: Handle> Wire for Communicator<H> {
             let _ = std::io::stderr().lock().write_all(line.as_bytes());
         }
         if self.alive().is_ok() {
-            // SAFETY: the communicator is this rank's.
+            // SAFETY: the communicator belongs to this rank.
             let _ = unsafe { (self.table.abort)(self.handle, STATUS) };
         }
         // The standard does not guarantee that MPI ends this process.
@@ -331,8 +334,8 @@ impl<H: Handle> Wire for Communicator<H> {
             return;
         }
         let mut handle = self.handle;
-        // SAFETY: the communicator is this rank's, and nothing is under way on it. MPI is ended by who began it. What
-        // either returns changes nothing: the work is done.
+        // SAFETY: the communicator belongs to this rank, and no transfer is pending on it. MPI is finalised only if
+        // this library has initialised it. Errors are ignored, since the work is done.
         unsafe {
             let _ = (self.table.comm_free)(&raw mut handle);
             if self.ours {

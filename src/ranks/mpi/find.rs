@@ -95,8 +95,8 @@ impl Mpi {
             Some(words) => words.to_string(),
             None => format!("{}: {error}", file.display()),
         };
-        // SAFETY: the file bears the name of an MPI library, or the user says that it is one; its initialisers are
-        // those of any program that links it.
+        // SAFETY: the file has the name of an MPI library, or the user says that it is one, so its initialisers are
+        // those that any program linked to it runs.
         let library = unsafe { Library::open(Some(file), flags) }.map_err(told)?;
         let interface = match Abi::of(&library, file) {
             Abi::Standard => Table::standard(&library).map(Interface::Pointers),

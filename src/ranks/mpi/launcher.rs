@@ -50,6 +50,7 @@ impl Launcher {
         std::thread::sleep(TO_END);
     }
 
+    /// Finds the launcher's rank and size in the environment variables.
     fn told(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |name| variable(name)?.parse::<usize>().ok();
         TOLD.into_iter().find_map(|(rank, size, abis)| {

@@ -64,7 +64,7 @@ impl<H: Handle> Table<H> {
         constants: Constants<H>,
         from_fortran: Option<unsafe extern "C" fn(c_int) -> H>,
     ) -> Result<Self, libloading::Error> {
-        // SAFETY: each type is that of the function in the standard, where H is the interface's type of handles.
+        // SAFETY: each type is that of the function in the standard, where H is the type of handles in this ABI.
         unsafe {
             Ok(Self {
                 constants,
@@ -98,7 +98,7 @@ impl<H: Handle> Table<H> {
     /// A message if MPI has been finalised.
     pub(super) fn is_running(&self) -> Result<bool, String> {
         let (mut begun, mut over) = (0, 0);
-        // SAFETY: both may be called at any time, and write the integers that they are given.
+        // SAFETY: both functions may be called at any time, and write to local integers.
         let status = unsafe { (self.initialized)(&raw mut begun) | (self.finalized)(&raw mut over) };
         match (status, over) {
             (0, 0) => Ok(begun != 0),
@@ -115,7 +115,7 @@ impl<H: Handle> Table<H> {
         if status == 0 {
             return Ok(());
         }
-        // SAFETY: the buffer is longer than any message.
+        // SAFETY: the buffer is longer than the longest message.
         let words = text(|place, length| unsafe { (self.error_string)(status, place, length) });
         let words = words.unwrap_or_else(|| format!("error {status}"));
         Err(format!("{function}: {}", words.split_whitespace().collect::<Vec<_>>().join(" ")))

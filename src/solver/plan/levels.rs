@@ -42,6 +42,15 @@ impl<B: SolverBackend> Planner<'_, B> {
         Ok(suits.then_some(found))
     }
 
+    /// Whether [`Planner::system`] would choose multigrid on a grid.
+    pub(in crate::solver) fn takes_levels_of_a_grid<T: Scalar>(&mut self, a: &Csr<T, B>) -> Result<bool> {
+        let facts = self.facts(a.nonzeros());
+        if !matches!(facts.wish(), Name::Auto) || facts.begins_with_factors() {
+            return Ok(false);
+        }
+        Ok(self.suits_levels_of_a_grid::<T, T>(a)?.is_some())
+    }
+
     /// Multigrid for a large matrix that row factors make Hermitian.
     pub(super) fn levels_of_scaled_rows<V: Scalar + Widen<T>, T: Scalar>(
         &mut self,

@@ -81,7 +81,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         match narrow {
             Ok(narrow) => {
                 let name = <T::Narrow as Element>::NAME;
-                self.note(Decision::new("values", name, "every value is held in it without loss"));
+                self.note(Decision::new("values", name, "it holds every value without loss"));
                 self.in_precision(narrow, Stored::Narrow)
             }
             Err(a) => self.in_precision(a, Stored::Full),
@@ -95,7 +95,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         let setup = timed(&mut self.notes.seconds.setup, || {
             Setup::new(backend, &a, (method, name), self.wishes.near_null.as_ref())
         })?;
-        self.note(Decision::new("format", Csr::<T, B>::NAME, "values are replaced in it"));
+        self.note(Decision::new("format", Csr::<T, B>::NAME, "its values can be replaced"));
         let stages = self.listed(candidates(&facts), setup, None)?;
         Ok(System { stored: Stored::Open(Box::new(a)), stages, facts, choice: None })
     }
@@ -117,7 +117,9 @@ impl<B: SolverBackend> Planner<'_, B> {
         }
         if !matches!(method, Method::Auto | Method::Cg) && self.wishes.precision != Precision::Double {
             let precision = self.wishes.precision;
-            return Err(Error::Unsupported(format!("method {method} in precision {precision}: cg has it")));
+            return Err(Error::Unsupported(format!(
+                "method {method} in precision {precision}; only cg has it"
+            )));
         }
         Ok(())
     }

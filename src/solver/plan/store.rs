@@ -170,8 +170,8 @@ fn format_decision<T: Scalar, V: Scalar, B: SolverBackend>(
 ) -> Decision {
     let why = match choice {
         Some(choice) => choice.to_string(),
-        None if at_once > 1 => format!("{at_once} right-hand sides at once read the matrix once"),
-        None => "named, or the one in which many iterations go in one call".into(),
+        None if at_once > 1 => format!("it can multiply {at_once} right-hand sides at once"),
+        None => "requested, or the format in which one launch runs many iterations".into(),
     };
     let stored = a.storage_bytes();
     Decision {

@@ -18,7 +18,7 @@ fn is_balanced<B: Conversions>(backend: &B, a: &Csr<f64, B>) -> bool {
     matches!(Compressed::from_csr(backend, a).unwrap().parts().body, CompressedBody::Balanced(..))
 }
 
-/// The same for given matrices.
+/// Converts these matrices to each format and back.
 pub fn round_trips<T: Scalar, B: Products + Conversions>(backend: &B, matrices: Vec<(&str, Csr<T>)>) {
     for (name, a) in matrices {
         let device = on(backend, &a);
@@ -107,7 +107,7 @@ fn transposed_as_on_host<T: Scalar, B: Conversions>(backend: &B, name: &str, a: 
     assert!(here.indices == there.parts().indices && here.values == there.parts().values, "{name}");
 }
 
-/// The diagonal, and one column, of `n` rows and a column more.
+/// A matrix of `n` rows and n + 1 columns with entries on the diagonal and in one column.
 fn spine(n: usize, column: u32) -> Csr<f64> {
     let (mut offsets, mut indices) = (vec![0], Vec::new());
     for i in 0..n as u32 {

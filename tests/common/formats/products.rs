@@ -39,7 +39,7 @@ pub fn products<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(back
     );
 }
 
-/// The same for given matrices, alphas and betas.
+/// Checks products with these matrices, alphas and betas.
 pub fn products_of<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
     backend: &B,
     matrices: Vec<(&str, Csr<V>)>,
@@ -113,7 +113,7 @@ pub fn fused<T: Scalar, B: Products + Conversions + VectorOps>(backend: &B) {
     fused_of::<T, B>(backend, ragged());
 }
 
-/// The same of those matrices that are square.
+/// Checks the fused product and dot product for those matrices that are square.
 pub fn fused_of<T: Scalar, B: Products + Conversions + VectorOps>(
     backend: &B,
     matrices: Vec<(&str, Csr<T>)>,
@@ -148,7 +148,7 @@ pub fn blocks<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(backen
     blocks_of::<V, T, B>(backend, ragged());
 }
 
-/// The same for given matrices.
+/// Checks products with several vectors for these matrices.
 pub fn blocks_of<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
     backend: &B,
     matrices: Vec<(&str, Csr<V>)>,

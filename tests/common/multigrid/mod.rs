@@ -83,13 +83,13 @@ fn solved<T: Scalar, B: Able>(backend: &B, a: &Csr<T, B>, m: &Multigrid<T, B>) -
     solved_by(cg, backend, a, m)
 }
 
-/// The same for GMRES.
+/// The iterations of GMRES with this preconditioner.
 fn solved_by_gmres<B: Able>(backend: &B, a: &Csr<f64, B>, m: &Multigrid<f64, B>) -> usize {
     let gmres = Gmres::new(backend, a.rows(), 30, SolveOptions::default().max_iterations(100)).unwrap();
     solved_by(gmres, backend, a, m)
 }
 
-/// The same for a given method.
+/// The iterations of a given method with this preconditioner.
 fn solved_by<T: Scalar, B: Able, M: krylov::Method<T, B>>(
     mut method: Krylov<T, B, M>,
     backend: &B,
@@ -106,7 +106,7 @@ fn solved_by<T: Scalar, B: Able, M: krylov::Method<T, B>>(
     report.iterations
 }
 
-/// The same, with the hierarchy built from the matrix.
+/// The iterations of conjugate gradients with a hierarchy that is built from the matrix.
 fn iterations<B: Able>(backend: &B, a: &Csr<f64>, options: &MultigridOptions) -> usize {
     let a = a.to_backend(backend).unwrap();
     let m = Multigrid::new(backend, &a, options).unwrap();

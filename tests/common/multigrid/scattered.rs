@@ -23,7 +23,7 @@ pub fn inverses_of_blocks<B: Able>(backend: &B) {
     assert!(ScatteredBlocks::new(&[all]).is_err());
 }
 
-/// `decades` of two: how far the entries of some blocks are from one.
+/// Tests each kind of block; the entries of some blocks are of the size 2^`decades` or 2^-`decades`.
 fn each_kind<T: Scalar, B: Able>(backend: &B, unknowns: usize, decades: f64) {
     for (hermitian, outside) in [(true, false), (true, true), (false, true)] {
         // Pivots are assumed to be real.
@@ -47,7 +47,7 @@ fn case<T: Scalar, B: Able>(backend: &B, unknowns: usize, decades: f64, hermitia
     let mut values = backend.zeros::<T::Narrow>(entries).unwrap();
     let on = a.to_backend(backend).unwrap();
     let scales_there = backend.upload(scales.clone()).unwrap();
-    // A part of the diagonal is added only if nothing else is.
+    // A fraction of the diagonal is added if the sums of the entries outside of the blocks are not.
     let part = if with_outside { 0.0 } else { 0.25 };
     let added = (&*scales_there, part);
     backend.group_inverses(on.parts(), &there, added, hermitian, &mut units, &mut values).unwrap();

@@ -98,7 +98,7 @@ pub fn new_values_on_kept_patterns<B: Able>(backend: &B) {
 fn kept_patterns<T: Scalar, B: Able>(backend: &B, a: &Csr<T>, unknowns: usize, what: &str) {
     let n = a.rows();
     let on = |a: &Csr<T>| a.to_backend(backend).unwrap();
-    // Strong couplings stay strong, and equally strong for powers of two.
+    // Scaling the values does not change which connections are strong; powers of two do not even change rounding.
     let times = |factor: f64| a.map(|value| value * T::from_f64(factor));
     for (smoothing, narrow) in [
         (Smoothing::Diagonal, true),
@@ -132,7 +132,7 @@ fn kept_patterns<T: Scalar, B: Able>(backend: &B, a: &Csr<T>, unknowns: usize, w
         m.update(backend, &on(&times(-1.0))).unwrap();
         m.update(backend, &on(&other)).unwrap();
         assert!(once == applied(backend, &m), "{what}, {smoothing:?}: what came between shows");
-        // As many entries in other places.
+        // The same number of entries in other positions.
         let mut columns: Vec<u32> = a.iter().map(|(_, j, _)| j as u32).collect();
         let offsets: Vec<usize> = (0..=n)
             .scan(0, |end, i| {

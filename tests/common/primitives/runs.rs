@@ -62,7 +62,7 @@ pub fn mark_refusals<B: RunSums>(b: &B) {
     assert!(b.mark_runs(&up(b, &[0_u32]), &mut sources, &mut b.zeros(2).unwrap()).is_err());
 }
 
-/// Where runs start, their sources, marked, and the runs before each tile of these.
+/// The starts of runs, their marked sources, and the number of runs before each tile of sources.
 fn marked<B: RunSums>(b: &B, starts: &[u32], sources: &[u32]) -> (B::Vec<u32>, B::Vec<u32>, B::Vec<u32>) {
     let (starts, mut marked) = (up(b, starts), up(b, sources));
     let mut before = b.zeros(sources.len().div_ceil(RUN_TILE)).unwrap();
@@ -70,7 +70,7 @@ fn marked<B: RunSums>(b: &B, starts: &[u32], sources: &[u32]) -> (B::Vec<u32>, B
     (starts, marked, before)
 }
 
-/// Sums of staged runs have the bits of sums of marked ones, and what does not suit is not staged.
+/// Sums of staged runs have the same bits as sums of marked runs; unsuitable runs are not staged.
 pub fn staged_cases<B: RunSums>(b: &B) {
     fn sums<T: Scalar, B: RunSums>(b: &B, values: usize, starts: &[u32], sources: &[u32], suits: bool) {
         let (up_starts, marked, before) = marked(b, starts, sources);

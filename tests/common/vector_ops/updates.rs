@@ -19,7 +19,7 @@ struct Case<T: Scalar> {
     state: Vec<T>,
 }
 
-/// The slots of a case: factors, sums, and what the program computes from the first factor and sum.
+/// The slots of a case: factors, sums, and the results of the program that uses the first of each.
 struct Slots {
     layout: ScalarLayout,
     factors: Vec<Slot>,
@@ -191,7 +191,7 @@ fn update_case<T: Scalar, B: VectorOps>(b: &B, seed: u64, n: usize, shift: usize
     }
 }
 
-/// Updates with these numbers of vectors and these lengths, in each type.
+/// Tests updates with these numbers of vectors and these lengths, in each type.
 pub fn updates_of<B: VectorOps>(b: &B, lengths: &[usize], counts: [usize; 3]) {
     for (k, &n) in lengths.iter().enumerate() {
         let shift = k % 2;

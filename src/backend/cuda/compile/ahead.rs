@@ -39,7 +39,7 @@ impl Ahead {
         let threads = units.len().min(available_parallelism().map_or(1, usize::from));
         self.stages().waiting.extend(units.into_iter().rev());
         for _ in 0..threads {
-            // Without another thread, a unit is compiled by the thread that needs it.
+            // If no thread can be started, each unit is compiled by the thread that needs it.
             let work = move || self.work(make);
             let _ = thread::Builder::new().name("residua kernels".into()).spawn(work);
         }
@@ -49,7 +49,7 @@ impl Ahead {
     fn work(&self, make: impl Fn(&Unit)) {
         let next = || {
             let stages = &mut *self.stages();
-            // A unit that another thread is compiling is not waited for.
+            // Skips units that another thread is compiling.
             while let Some(unit) = stages.waiting.pop() {
                 if stages.running.insert(unit) {
                     return Some(unit);
@@ -58,7 +58,7 @@ impl Ahead {
             None
         };
         while let Some(unit) = next() {
-            // Dropped when the unit is done with, whatever happened to it: somebody may be waiting.
+            // Dropped even if `make` panics, so that threads waiting for the unit go on.
             let _running = Running(self, unit);
             make(&unit);
         }

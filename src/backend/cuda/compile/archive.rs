@@ -214,10 +214,10 @@ pub fn packed_kernels(chip: (u32, u32)) -> Result<Option<&'static Kernels>> {
     let unpacked = || {
         let Some(path) = place::of_archive() else { return Ok(None) };
         let kernels = Archive::open(&path)?.kernels(chip)?;
-        // For the life of the process, as what is loaded from it.
+        // Leaked, because modules loaded from it live as long as the process.
         Ok(kernels.map(|kernels| &*Box::leak(Box::new(kernels))))
     };
-    // Who asks while another thread unpacks them waits for it.
+    // The lock makes other threads wait while one unpacks the kernels.
     Ok(lock(&KNOWN).entry(chip).or_insert_with(unpacked).clone()?)
 }
 

@@ -25,6 +25,7 @@ impl Entry {
         Entry(folder().map(|folder| folder.join(format!("{:032x}.cubin", key.0))))
     }
 
+    /// Returns whether the cache file exists.
     pub(super) fn is_there(&self) -> bool {
         self.0.as_ref().is_some_and(|path| path.is_file())
     }
@@ -46,7 +47,7 @@ impl Entry {
 
     pub(super) fn store(&self, code: &[u8]) {
         if let Some(path) = &self.0 {
-            // A cache that cannot be written stops nothing: the next process compiles again.
+            // A cache that cannot be written is no error: the next process compiles again.
             let _ = write_beside(path, &sealed(code));
         }
     }

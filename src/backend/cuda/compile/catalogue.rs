@@ -135,7 +135,8 @@ fn compressed(units: &mut Vec<Unit>) {
         for file in ["compressed_grid.cu", "compressed_stencil.cu"] {
             units.extend(tuning::STENCILS.map(|places| Unit::new(file).with("SCALAR", value).class(places)));
         }
-        // Lines of which no two points lie in one load; of f32 of which two do.
+        // Usually no load has two points of one grid line; for f32 there is a second form for stencils in which one
+        // has.
         let halves = match value {
             "f32" => [1, 2].as_slice(),
             "c64" => &[],
@@ -188,7 +189,7 @@ fn recurrences(units: &mut Vec<Unit>) {
             let unit = unit("linear_update.cu").with("INPUTS", inputs).with("OUTPUTS", outputs);
             unit.with("PRODUCTS", products)
         }));
-        // Each instruction once, compiled in.
+        // A program with every instruction, to be compiled into the kernel.
         let program: Vec<u32> = (0..CODES).flat_map(|code| [code, 8 + code, 5 + code % 3, 6]).collect();
         units.push(unit("scalars.cu").class(program_number(&program)));
     }
@@ -232,7 +233,7 @@ fn sparse_products(units: &mut Vec<Unit>) {
     );
     for scalar in SCALARS {
         units.push(Unit::new("peers.cu").with("SCALAR", scalar));
-        // Wide offsets change no line of these kernels: one type of scalars is enough.
+        // Wide offsets do not change these kernels otherwise, so they are compiled for one scalar type only.
         for offset in OFFSETS.into_iter().take(if scalar == "f64" { 2 } else { 1 }) {
             let unit = |file| Unit::new(file).with("SCALAR", scalar).with("OFFSET", offset);
             units.push(unit("peers_rows.cu"));
@@ -289,7 +290,7 @@ fn products(units: &mut Vec<Unit>, vector: &'static str, value: &'static str) {
     let pairs = (vector == "f32").then_some(tuning::PAIRS);
     let classes = pairs.into_iter().chain([tuning::WIDE, tuning::HALF, tuning::HALF | tuning::WIDE]);
     units.extend(classes.map(|class| unit("dia.cu").class(class)));
-    // A thread never has two rows of sums of 16 bytes.
+    // Sums of 16 bytes are never computed for two rows per thread.
     let pairs = (vector != "c64").then_some(tuning::PAIRS);
     for offset in OFFSETS {
         units.extend(["csr_balanced.cu", "jds.cu"].map(|file| unit(file).with("OFFSET", offset)));

@@ -80,7 +80,7 @@ impl Compiler {
 
     fn load(path: &Path) -> Option<Compiler> {
         let mut libraries = builtins(path);
-        // SAFETY: the file bears NVRTC's name; its initialisers are those of any program that links it.
+        // SAFETY: the file has NVRTC's name, so its initialisers are those that any program linked to NVRTC runs.
         let library = unsafe { Library::new(path) }.ok()?;
         // SAFETY: each type is that of the function in NVRTC's manual, unchanged since CUDA 11.1.
         let functions = unsafe {
@@ -102,7 +102,7 @@ impl Compiler {
         };
         libraries.push(library);
         let (mut major, mut minor, mut count) = (0, 0, 0);
-        // SAFETY: each writes the integers it is given.
+        // SAFETY: each call writes to local integers.
         if unsafe {
             (functions.version)(&raw mut major, &raw mut minor) | (functions.chip_count)(&raw mut count)
         } != 0
@@ -110,7 +110,7 @@ impl Compiler {
             return None;
         }
         let mut chips = vec![0; usize::try_from(count).ok()?];
-        // SAFETY: room for as many as were just counted.
+        // SAFETY: the vector has room for the number of chips that was just read.
         if unsafe { (functions.chips)(chips.as_mut_ptr()) } != 0 {
             return None;
         }
@@ -177,7 +177,7 @@ impl Compiler {
             (pointers(&headers), pointers(&names), pointers(&options));
 
         let mut program = Guard { program: std::ptr::null_mut(), destroy: self.functions.destroy };
-        // SAFETY: all strings are terminated and live until the end of this function; counts match the arrays.
+        // SAFETY: all strings are terminated and live until the end of this function; the count matches the arrays.
         let code = unsafe {
             (self.functions.create)(
                 &raw mut program.program,
@@ -189,7 +189,7 @@ impl Compiler {
             )
         };
         self.check(code).map_err(failed)?;
-        // SAFETY: the program was just made; the options live on, and are as many as told.
+        // SAFETY: the program was just created; the option strings are still alive, and their count is right.
         let code = unsafe {
             (self.functions.compile)(program.program, options.len() as c_int, option_pointers.as_ptr())
         };
@@ -215,10 +215,10 @@ impl Compiler {
         get: unsafe extern "C" fn(Program, *mut c_char) -> c_int,
     ) -> Result<Vec<u8>, String> {
         let mut bytes = 0;
-        // SAFETY: the program is valid until its guard drops; writes one size.
+        // SAFETY: the program is valid until its guard drops; the call writes one size.
         self.check(unsafe { size(program.program, &raw mut bytes) })?;
         let mut buffer = vec![0_u8; bytes];
-        // SAFETY: the buffer has the room that was asked for.
+        // SAFETY: the buffer has the size that the library just returned.
         self.check(unsafe { get(program.program, buffer.as_mut_ptr().cast()) })?;
         Ok(buffer)
     }
@@ -227,7 +227,7 @@ impl Compiler {
         if code == 0 {
             return Ok(());
         }
-        // SAFETY: returns a static, terminated string for any code.
+        // SAFETY: the call returns a static, terminated string for any code.
         Err(unsafe { CStr::from_ptr((self.functions.error)(code)) }.to_string_lossy().into_owned())
     }
 }
@@ -244,6 +244,7 @@ fn builtins(path: &Path) -> Vec<Library> {
         .collect()
 }
 
+/// Destroys a program of NVRTC when it is dropped.
 struct Guard {
     program: Program,
     destroy: unsafe extern "C" fn(*mut Program) -> c_int,
@@ -252,7 +253,7 @@ struct Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         if !self.program.is_null() {
-            // SAFETY: made by `create`, destroyed once.
+            // SAFETY: the program was created by `create` and is destroyed once.
             let _ = unsafe { (self.destroy)(&raw mut self.program) };
         }
     }

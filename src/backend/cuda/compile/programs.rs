@@ -17,7 +17,7 @@ static TEXTS: Mutex<BTreeMap<u32, &'static str>> = Mutex::new(BTreeMap::new());
 pub(in crate::backend::cuda) fn number(code: &[u32]) -> u32 {
     let mut text = String::new();
     for [code, to, a, b] in code.as_chunks::<WORDS>().0 {
-        // A text in memory takes every word.
+        // Writing to a string cannot fail.
         let _ = write!(text, "STEP({code},{to},{a},{b})");
     }
     number_of(text)
@@ -27,7 +27,8 @@ pub(in crate::backend::cuda) fn number(code: &[u32]) -> u32 {
 pub(super) fn number_of(text: String) -> u32 {
     let mut number = (Hash::of(text.as_bytes()) as u32).max(1);
     let mut texts = lock(&TEXTS);
-    // Of two programs with one hash the later one takes the next number: what is compiled is named by the text.
+    // If another program has the same hash, the later one takes the next number. The number may differ between
+    // processes, because caches use the text.
     while texts.get(&number).is_some_and(|known| **known != *text) {
         number = number.wrapping_add(1).max(1);
     }

@@ -96,7 +96,7 @@ impl Unit {
         for (name, element) in self.types() {
             text += &format!(" {name}={element}");
         }
-        // A program is written in full: its number means nothing to another process.
+        // The program's text is part of the description, since its number differs between processes.
         match programs::of(self) {
             Some(program) => text += &format!(" PROGRAM={program}"),
             None if self.class > 0 => text += &format!(" class {}", self.class),

@@ -245,7 +245,7 @@ impl CompressedSteps for Cuda {
     ) -> Result<Survey<V, Self>> {
         let nonzeros = a.indices.len();
         let most_long = a.rows.min(nonzeros / longest.max(1) + 1);
-        // The first long rows come along with the rest: mostly these are all.
+        // Copies the first long rows together with the counters; usually there are no others.
         let together = most_long.min(ALONG);
         let mut found = self.zeros::<u64>(HEAD + most_long)?;
         let shape = tuning::compressed_survey(self.0.chip, a.rows, nonzeros);
@@ -259,8 +259,8 @@ impl CompressedSteps for Cuda {
             limit(longest),
             &mut found,
         )?;
-        // Small matrices wait for the host, not for memory: their sections are measured before it is known whether
-        // there will be any.
+        // For small matrices, waiting for the host takes longer than the measurement, so slices are measured before it
+        // is known whether they will be used.
         let along = tuning::compressed_measures_along(a.rows);
         let sizes = along.then(|| self.measure_sections(a, longest, true, found.part_mut(TOTALS..WRONG)));
         let sizes = sizes.transpose()?;
@@ -288,13 +288,13 @@ impl CompressedSteps for Cuda {
             told.push(end);
         }
         let table = end as usize;
-        // Where kinds start, first rows, and behind them the codes of slots, in one copy.
+        // The starts of kinds, their first rows, and then the codes of slots, in one copy.
         told.extend(&found.first_rows);
         told.extend(found.lookup.codes.chunks(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])));
         let told = self.upload(told)?;
         let (told_starts, first_rows) = (told.part(0..kinds + 1), told.part(kinds + 1..2 * kinds + 1));
         let codes = Slice::<u8>::at(told.part(2 * kinds + 1..told.len()).address(), SLOTS);
-        // Where there is no kind, no block writes the one that is zero.
+        // If there are no kinds, no block writes the single offset, which must be zero.
         let mut starts = if kinds == 0 { self.zeros(1)? } else { self.uninitialised(kinds + 1)? };
         let (tables, wrong) = sets.split_mut(WRONG);
         let slots = slots_of(tables, found.lookup.set);
@@ -410,7 +410,7 @@ impl CompressedSteps for Cuda {
         let order = order.map(|order| order.as_slice());
         let (d, n) = (plan.distances.map(|d| &d.lookup), plan.values.map(|v| &v.lookup));
         let (tables, wrong) = sets.split_mut(WRONG);
-        // Both tables' codes, of which only those of a table that is there are read.
+        // The codes of both tables; kernels read only those of tables that exist.
         let mut codes = Vec::with_capacity(2 * SLOTS);
         for lookup in [d, n].into_iter().flatten() {
             codes.extend_from_slice(&lookup.codes);

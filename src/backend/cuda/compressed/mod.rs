@@ -72,7 +72,7 @@ struct Flat<'a, V: Scalar> {
 }
 
 impl<'a, V: Scalar> Flat<'a, V> {
-    /// For kinds of rows that include their values.
+    /// The kernel's arguments for kinds of rows that include values.
     fn lines(kinds: KindParts<'a, Cuda>, numbers: &'a Slice<V>) -> Self {
         let mut flat = Self { numbers: Some(numbers), ..Self::empty() };
         flat.kinds(kinds);
@@ -120,7 +120,7 @@ impl<'a, V: Scalar> Flat<'a, V> {
         shape.variant("COLUMNS", self.columns).variant("VALUES", self.values)
     }
 
-    /// For a product, which need not read codes if there is a single value.
+    /// The arguments for a product, which need not read codes if there is a single value.
     fn product(self) -> Self {
         match self.numbers {
             Some(numbers) if numbers.len() == 1 => Self { values: "COMPRESSED_ONE", ..self },
@@ -199,7 +199,7 @@ impl Cuda {
         xy: &mut Slice<T>,
     ) -> Result<()> {
         Error::check_dimension("length of the result", 1, xy.len())?;
-        // Blocks that wait for one another's pieces do not join sums too.
+        // Blocks that wait for each other's partial sums cannot compute the dot product too.
         if a.long.is_none() && !matches!(a.body, CompressedBody::Balanced(..)) {
             return self.compressed_body(a, x, y, Target::Dot(xy));
         }
@@ -240,7 +240,7 @@ impl Cuda {
             CompressedBody::Lines(k, numbers, None) => {
                 let (kinds, table) = (k.starts.len() as u32 - 1, k.distances.len() as u32);
                 let dot = matches!(target, Target::Dot(_));
-                // Rows of the kinds are as long on average as rows of the matrix, near enough for a choice of shape.
+                // To choose a launch shape, the average length of a kind approximates that of a row.
                 let nonzeros = a.rows * (table as usize).div_ceil(kinds.max(1) as usize);
                 let shape = tuning::compressed_lines(a.rows, nonzeros, dot);
                 let shape = shape.shared(table as usize * (4 + size_of::<T>()) + 4 * (kinds as usize + 1));

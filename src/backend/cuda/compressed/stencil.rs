@@ -141,7 +141,7 @@ impl<T: Scalar> Laid<T> {
     fn new<V: Scalar + Widen<T>>(rows: usize, a: StencilParts<'_, V, Cuda>, conjugate: bool) -> Self {
         let StencilParts { line, plane, places, whole, .. } = a;
         let (shape, count) = tuning::compressed_stencil::<T>(rows, (places, line));
-        // As `Grid` in the kernel: each thread has `count` rows, a line apart.
+        // As in the kernel's `Grid`: each thread has `count` rows, one grid line apart.
         let (line, plane, (low, high)) = (i64::from(line), i64::from(plane), a.span());
         let last_row = (count as i64 - 1) * line;
         let threads = rows.div_ceil(count * line as usize) as i64 * line;

@@ -26,14 +26,14 @@ struct Set<'a> {
 }
 
 impl<'a> Set<'a> {
-    /// Its used slots, which are `listed`, sorted by `rank` of each slot and its key.
+    /// The set's used slots, which are given by `listed`, sorted by `rank(slot, key)`.
     fn new(
         number: usize,
         slots: &'a [u64],
         listed: impl Iterator<Item = usize>,
         rank: &dyn Fn(usize, u64) -> u64,
     ) -> Self {
-        // Numbers are sorted without branches that a processor would have to guess.
+        // Sorting pairs as one wide integer avoids branches that can't be predicted.
         let ranked = listed.map(|slot| u128::from(rank(slot, !slots[slot])) << 64 | slot as u128);
         let mut ranked: Vec<u128> = ranked.collect();
         ranked.sort_unstable();
@@ -76,10 +76,10 @@ impl<V: Scalar> Told<V> {
     pub(super) fn of(told: &[u64]) -> Self {
         let counter = |which: usize| (told[SETS + which / 2] >> (32 * (which % 2))) as u32;
         let keys = |which: usize| &told[which * SLOTS..(which + 1) * SLOTS];
-        // Distances ascend as signed numbers, values as their bits, the real part's first.
+        // Distances are sorted as signed numbers, and values by their bits, the real part first.
         let distance = |_, key| u64::from(key as u32 ^ 1 << 31);
         let value = |_, key: u64| if V::COMPLEX { key.rotate_left(32) } else { key };
-        // The host reads the lists and what they name: each line of what a device wrote comes from far away.
+        // The host reads only the listed slots, since memory that a device has written is slow to read.
         let set = |which: usize, most: usize, rank: &dyn Fn(usize, u64) -> u64| {
             let count = counter(which) as usize;
             let list = &told[LISTS + which * MOST_KEYS / LISTED..];

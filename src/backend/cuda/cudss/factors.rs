@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 use std::ffi::{CString, c_int, c_void};
 
-// CUDA's codes for types.
+// CUDA's codes for data types.
 const INTEGER_32: c_int = 10;
 const INTEGER_64: c_int = 11;
 
@@ -58,19 +58,20 @@ struct Objects {
     wanted: u64,
 }
 
-// SAFETY: cuDSS's objects belong to no thread; each call makes the device's context current first, and `&mut` keeps
+// SAFETY: cuDSS objects are not tied to a thread. Each call makes the device's context current first, and `&mut` keeps
 // calls from overlapping.
 unsafe impl Send for Objects {}
 
 impl Drop for Objects {
     fn drop(&mut self) {
-        // The memory must not be freed while the device uses it.
+        // If the device can't be waited for, the memory may still be in use, so it is not freed.
         if self.cuda.0.synchronize().is_err() {
             return;
         }
         let f = &self.library.functions;
         for object in self.created.drain(..).rev() {
-            // SAFETY: created by the library, destroyed once, in the reverse order; nothing is done about a failure.
+            // SAFETY: the library created each object, and it is destroyed once, in reverse order. Failures are
+            // ignored.
             let _ = unsafe {
                 match object {
                     Object::Handle(handle) => (f.destroy)(handle),
@@ -89,7 +90,7 @@ impl Objects {
         let [mut handle, mut config, mut data]: [Opaque; 3] = [std::ptr::null_mut(); 3];
         let mut objects = Self { library, cuda, handle, config, data, created: Vec::new(), wanted: 0 };
         let f = &library.functions;
-        // SAFETY: writes one pointer. The handle is for the device whose context is current.
+        // SAFETY: the call writes one pointer. The handle belongs to the device whose context is current.
         let status = unsafe { (f.create)(&raw mut handle) };
         if !handle.is_null() {
             objects.handle = handle;
@@ -99,11 +100,11 @@ impl Objects {
         let stream = cuda.0.main_stream().cast::<c_void>();
         // SAFETY: the stream lives as long as the process.
         objects.check("cudssSetStream", unsafe { (f.set_stream)(handle, stream) })?;
-        // SAFETY: writes one pointer.
+        // SAFETY: the call writes one pointer.
         objects.check("cudssConfigCreate", unsafe { (f.config_create)(&raw mut config) })?;
         objects.config = config;
         objects.created.push(Object::Config(config));
-        // SAFETY: writes one pointer.
+        // SAFETY: the call writes one pointer.
         objects.check("cudssDataCreate", unsafe { (f.data_create)(handle, &raw mut data) })?;
         objects.data = data;
         objects.created.push(Object::Data(data));
@@ -123,13 +124,13 @@ impl Objects {
     fn use_threads(&self) {
         let file = self.library.threading_layer();
         if let Some(path) = file.and_then(|file| CString::new(file.to_str()?).ok()) {
-            // SAFETY: a terminated string; the handle is valid. Where this fails, one thread does it all.
+            // SAFETY: the string is terminated and the handle is valid. If the call fails, cuDSS uses one thread.
             let _ = unsafe { (self.library.functions.set_threading)(self.handle, path.as_ptr()) };
         }
     }
 
     fn set(&self, parameter: c_int, value: c_int) -> Result<()> {
-        // SAFETY: the value is read at once, with its size.
+        // SAFETY: the call reads the value, whose size is passed, before it returns.
         let status = unsafe {
             (self.library.functions.config_set)(
                 self.config,
@@ -143,7 +144,8 @@ impl Objects {
 
     /// Passes an array on the host, which the library copies.
     fn give(&self, parameter: c_int, values: &[u32]) -> Result<()> {
-        // SAFETY: the slice with its bytes; indices below 2^31 have the same bits with and without a sign.
+        // SAFETY: the slice is passed with its size in bytes; indices below 2^31 have the same bits signed and
+        // unsigned.
         let status = unsafe {
             (self.library.functions.data_set)(
                 self.handle,
@@ -159,7 +161,7 @@ impl Objects {
     /// Reads a property, of at most `N` numbers.
     fn told<I: Default + Copy, const N: usize>(&self, parameter: c_int) -> Result<[I; N]> {
         let (mut values, mut written) = ([I::default(); N], 0);
-        // SAFETY: the array's own size in bytes, and a size to be written.
+        // SAFETY: the array is passed with its size in bytes, and the call also writes a size.
         let status = unsafe {
             (self.library.functions.data_get)(
                 self.handle,
@@ -177,7 +179,7 @@ impl Objects {
     /// Describes vectors that are stored one after another.
     fn vectors(&mut self, n: usize, count: usize, address: u64, entries: c_int) -> Result<Opaque> {
         let (mut matrix, n) = (std::ptr::null_mut(), n as i64);
-        // SAFETY: writes a pointer. The address is kept, and replaced before anything follows it.
+        // SAFETY: the call writes one pointer. The address is stored, and is replaced before anything is read from it.
         let status = unsafe {
             (self.library.functions.dense)(
                 &raw mut matrix,
@@ -196,15 +198,15 @@ impl Objects {
 
     fn point(&self, matrix: Opaque, address: u64) -> Result<()> {
         let values = std::ptr::without_provenance(address as usize);
-        // SAFETY: the matrix is valid; the address is of as many elements as it has, as the caller has checked.
+        // SAFETY: the matrix is valid, and the caller has checked that the address has as many elements.
         self.check("cudssMatrixSetValues", unsafe { (self.library.functions.set_values)(matrix, values) })
     }
 
     fn execute(&self, call: &'static str, phase: c_int, matrix: Opaque, x: Opaque, b: Opaque) -> Result<()> {
         record::forbid(self.cuda, "a factorisation")?;
         self.cuda.0.bind()?;
-        // SAFETY: all objects are valid, and describe device memory that is owned beside them or borrowed by the caller
-        // until the stream gets to what comes behind.
+        // SAFETY: all objects are valid. The device memory that they describe is owned by this struct, or borrowed by
+        // the caller until the stream has reached later work.
         let status = unsafe {
             (self.library.functions.execute)(self.handle, phase, self.config, self.data, matrix, x, b)
         };
@@ -234,7 +236,7 @@ pub(super) struct Factorisation<T: Scalar> {
     _pattern: (Offsets<Cuda>, DeviceVec<u32>),
 }
 
-// SAFETY: the pointers are handles of the library, for which `Objects` gives the reason.
+// SAFETY: the pointers are handles of the library, as in `Objects`.
 unsafe impl<T: Scalar> Send for Factorisation<T> {}
 
 impl<T: Scalar> Factorisation<T> {
@@ -256,11 +258,11 @@ impl<T: Scalar> Factorisation<T> {
         }
         let offsets = as_wide_as_needed(cuda, offsets, values.len(), library)?;
         let mut objects = Objects::new(library, cuda)?;
-        // The known lower bound so far: L has all of A's entries.
+        // A lower bound until the analysis: the factors have all entries of A.
         objects.wanted = values.bytes() as u64;
         prepare(&objects, options)?;
         let matrix = describe(&mut objects, n, (&offsets, &columns, &values), options.kind, entries)?;
-        // Nothing is read or written there before a solve, which points elsewhere.
+        // This memory is not accessed before a solve, which passes other addresses.
         let place = values.address();
         let vectors = Vectors {
             count: 1,
@@ -299,7 +301,7 @@ fn prepare(objects: &Objects, options: FactorOptions<'_>) -> Result<()> {
     if let Some(pivots) = numbers.bunch_kaufman.filter(|_| options.blocks_of_two) {
         objects.set(numbers.pivot_type, pivots)?;
     }
-    // The caller has matched rows with columns if necessary, and its order is for the matrix as it is.
+    // The caller has applied a matching if it was needed, and its ordering is for the matrix as it is.
     if let Some(matching) = numbers.matching {
         objects.set(matching, NO_MATCHING)?;
     }
@@ -359,8 +361,8 @@ fn describe<T: Scalar>(
     let at = |address: u64| std::ptr::without_provenance::<c_void>(address as usize);
     let (starts, columns, values) = (at(starts), at(columns.address()), at(values.address()));
     let none = std::ptr::null();
-    // SAFETY: writes a pointer. The addresses are of the arrays of a valid matrix in CSR, which the caller owns for as
-    // long as it uses this description; columns and offsets are below 2^31 where their type has 32 bits.
+    // SAFETY: the call writes one pointer. The addresses are those of the arrays of a valid CSR matrix, which the
+    // caller owns for as long as this description is used; 32-bit columns and offsets are below 2^31.
     let status = unsafe {
         let to = &raw mut matrix;
         match objects.library.functions.csr {
@@ -425,7 +427,7 @@ impl<T: Scalar> Factors<T, Cuda> for Factorisation<T> {
             return self.one_by_one(count, b, x);
         }
         match self.at_once(count, b, x) {
-            // Seen in 1.0.0, where bits have to be the same.
+            // cuDSS 1.0.0 can fail with several right-hand sides if reproducible results are requested.
             Err(_) if count > 1 => {
                 self.several = false;
                 self.one_by_one(count, b, x)
@@ -451,7 +453,8 @@ impl<T: Scalar> Factorisation<T> {
             objects.point(vectors.b, b.address())?;
             objects.point(vectors.x, x.address())?;
         } else {
-            // Descriptions of another shape live until the factors go: there are few of them, and small ones.
+            // Descriptions for other numbers of right-hand sides are kept as long as the factors; they are few and
+            // small.
             let (b, x) = (b.address(), x.address());
             let b = objects.vectors(n, count, b, entries)?;
             let x = objects.vectors(n, count, x, entries)?;

@@ -115,7 +115,8 @@ impl Library {
         let (candidates, searched) = find::candidates(wanted);
         let mut unfit = None;
         for path in candidates {
-            // A bare name that the loader does not find is no library that was found.
+            // If the loader doesn't find a bare name, there is no such library. A path that fails to load is an error
+            // to report.
             let found = path.components().count() > 1;
             match Self::load(&path) {
                 Ok(library) => return Ok(library),
@@ -132,7 +133,7 @@ impl Library {
     /// Loads the library from this file, or returns the reason why it can't be used.
     pub(super) fn load(path: &Path) -> Result<Library, String> {
         let mut files = Vec::new();
-        // SAFETY: the file bears cuDSS's name; its initialisers are those of any program that links it.
+        // SAFETY: the file has cuDSS's name, so its initialisers are those that any program linked to cuDSS runs.
         let first = unsafe { File::new(path) };
         let file = match first {
             Ok(file) => file,
@@ -182,7 +183,7 @@ fn needed() -> Vec<File> {
             if seen.contains(&name) {
                 continue;
             }
-            // SAFETY: cuDSS itself would load a file of this name.
+            // SAFETY: cuDSS itself would load a file with this name.
             if let Ok(file) = unsafe { File::new(&path) } {
                 files.push(file);
                 seen.push(name);
@@ -205,7 +206,7 @@ fn version_of(file: &File) -> Result<Version, String> {
         *unsafe { file.get::<Property>(b"cudssGetProperty\0") }.map_err(|error| loader_says(&error))?;
     let mut numbers = [0; 3];
     for (kind, number) in (0..).zip(&mut numbers) {
-        // SAFETY: writes one integer.
+        // SAFETY: the call writes one integer.
         let status = unsafe { property(kind, &raw mut *number) };
         if status != 0 {
             return Err(format!("it does not tell its release: {}", words(status)));
@@ -216,8 +217,8 @@ fn version_of(file: &File) -> Result<Version, String> {
 }
 
 fn functions(file: &File, offset_type: bool) -> Result<Functions, libloading::Error> {
-    // SAFETY: each type is that of the function in the headers of 0.5 to 1.0, which differ in `const` alone, but for
-    // the description of a matrix in compressed rows, whose type goes with the release.
+    // SAFETY: each type is that of the function in the headers of releases 0.5 to 1.0. These differ only in `const`,
+    // and in the function that describes a CSR matrix, whose type is chosen by the release.
     unsafe {
         Ok(Functions {
             create: *file.get(b"cudssCreate\0")?,
@@ -266,9 +267,9 @@ mod tests {
 
     #[test]
     fn another_library_by_that_name_does_not_tell_a_release() {
-        // The libraries that every process has loaded.
+        // Every process has one of these libraries loaded.
         let Some(file) = ["libc.so.6", "libm.so.6"].iter().find(|name| {
-            // SAFETY: the system's own library.
+            // SAFETY: this is the system's own library.
             unsafe { File::new(**name) }.is_ok()
         }) else {
             return;

@@ -20,7 +20,7 @@ impl fmt::Display for Version {
 /// The codes that differ between releases. A setting that a release does not have is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Numbers {
-    // Settings of a configuration.
+    // Parameters of a configuration.
     pub(super) pivot_type: c_int,
     pub(super) nd_levels: Option<c_int>,
     pub(super) deterministic: Option<c_int>,
@@ -28,12 +28,12 @@ pub(super) struct Numbers {
     pub(super) matching: Option<c_int>,
     /// The value of `pivot_type` for Bunch-Kaufman pivots.
     pub(super) bunch_kaufman: Option<c_int>,
-    // Data.
+    // Parameters of the data object.
     pub(super) memory_estimates: c_int,
     /// The parts of the user's ordering.
     pub(super) parts: Option<c_int>,
     pub(super) flops: Option<c_int>,
-    // Phases.
+    // Phases of a solve.
     pub(super) analysis: c_int,
     pub(super) factorisation: c_int,
     pub(super) refactorisation: c_int,
@@ -81,7 +81,7 @@ impl Version {
             matching: None,
             bunch_kaufman: None,
             memory_estimates: 12,
-            // 0.7.0 has the number, 0.7.1 what it stands for.
+            // 0.7.0 defines the parameter's number, but only 0.7.1 implements it.
             parts: (self.patch >= 1).then_some(20),
             flops: None,
             offset_type: false,

@@ -88,10 +88,10 @@ kernels! {
         degrees: &mut Slice<u32>,
         asymmetry: &mut Slice<u64>,
     );
-    /// All vertices where `vertices` is null.
+    /// Examines all vertices if `vertices` is null.
     fn lowest(n: u64, vertices: Option<&Slice<u32>>, degrees: &Slice<u32>, lowest: &mut Slice<u64>);
     fn describe(n: u64, offsets: &Slice<I>, degrees: &Slice<u32>, vertices: &mut Slice<u64>);
-    /// All vertices where `vertices` is null.
+    /// Examines all vertices if `vertices` is null.
     fn of_degree(n: u64, vertices: Option<&Slice<u32>>, degrees: &Slice<u32>, degree: u32, flags: &mut Slice<u8>);
     fn level_keys(
         n: u64,

@@ -51,7 +51,7 @@ pub(super) fn from_lowest_degree(
     kernels::lowest::<u32>(cuda, shape, n as u64, None, graph.degrees, &mut lowest)?;
     let key = cuda.value(&lowest)?;
     let (degree, root) = ((key >> 32) as u32, key as u32);
-    // A vertex alone is not all, as a rule.
+    // If the vertex of lowest degree is isolated, the graph has several components.
     if degree == 0 && n > 1 {
         return Ok(FirstSweeps { sweeps: components::all(cuda, graph, order)?, others: Vec::new() });
     }
@@ -84,7 +84,7 @@ pub(super) fn several(
     graph: GraphParts<'_, Cuda>,
     calls: Vec<(Roots<'_, Cuda>, &mut Slice<u32>)>,
 ) -> Result<Vec<Vec<Sweep>>> {
-    // Those of one component each go side by side.
+    // Calls that have only one component are processed together.
     let mut starts = Vec::new();
     for (roots, _) in &calls {
         if let Roots::Given { roots, limits } = *roots
@@ -180,7 +180,7 @@ fn peers(
         return Ok(peers);
     }
     let places = [(count / 2, 0), (count / 4, 1), (3 * count / 4, 2)];
-    // As a rule there are so few that one copy of all is the fastest.
+    // Usually there are so few that one copy of all of them is the fastest.
     let few = cuda.download(alike.part(0..if count <= FEW { count } else { 0 }))?;
     for (peer, (place, fewer)) in peers.iter_mut().zip(places) {
         if count > fewer {

@@ -118,7 +118,7 @@ pub(super) fn traverse(
                 let marks = marks.part(team * n..team * n + n);
                 sort_level(cuda, orders.part_mut(level), graph.degrees, marks)?;
             }
-            // Teams that are over do not meet again.
+            // Teams that have finished do not synchronise again, so their counters are reset here.
             header[..MEETINGS].fill(0);
         }
         cuda.write(&headers, states.part_mut(headers_of_all.clone()))?;

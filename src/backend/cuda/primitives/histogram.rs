@@ -34,7 +34,7 @@ fn by(cuda: Cuda, way: Histogram, keys: &Slice<u32>, counts: &mut Slice<u32>) ->
     if n == 0 || bins == 0 {
         return Ok(());
     }
-    // No key is greater than 2^32 - 1, so further bins stay empty.
+    // No 32-bit key is greater than 2^32 - 1, so bins beyond that stay empty.
     let (n64, reachable) = (n as u64, u32::try_from(bins).unwrap_or(u32::MAX));
     match way {
         Histogram::Shared(shape) => kernels::histogram(cuda, shape, keys, n64, counts, reachable),

@@ -72,7 +72,7 @@ pub(super) fn sort<K: Key, V: Element>(
     let other_values = cuda.uninitialised::<V>(if width > 0 { n } else { 0 })?;
     let mut ranks = cuda.uninitialised::<u64>(n.div_ceil(tile))?;
     let buffers = [(&**keys, own_values), (&*other_keys, other_values.address())];
-    // The first step writes to the buffer for which an even number of merges remains.
+    // Chooses the first target such that the last merge writes to the output.
     let merges = n.div_ceil(tile).next_power_of_two().trailing_zeros() as usize;
     let mut at = merges % 2;
     let (to, to_values) = buffers[at];

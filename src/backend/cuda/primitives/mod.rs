@@ -58,7 +58,7 @@ impl Cuda {
         }
     }
 
-    /// Nothing where there are no elements.
+    /// Returns the first segment of each tile, or `None` if there are no elements.
     fn tile_starts(self, offsets: OffsetsRef<'_, Self>, n: usize) -> Result<Option<(Shape, DeviceVec<u64>)>> {
         let count = segment_count(offsets.len())? as u64;
         if n == 0 {

@@ -21,7 +21,7 @@ fn run<T: Element>(
         return Ok(0);
     }
     let (shape, words) = tuning::compact(cuda.0.chip, mode, n, size_of::<T>());
-    // Where positions are kept they have the type of the output.
+    // If positions are kept, the index type is that of the output.
     let index = if mode == "POSITIONS" { T::NAME } else { index_for(n) };
     let shape = shape.variant("IN", bits_of::<T>()).variant("INDEX", index);
     let mut kept = cuda.zeros(1)?;
@@ -80,7 +80,7 @@ pub(super) fn run_starts<K: Key, I: Offset>(
     let runs = if starts.len() >= n {
         run(cuda, "POSITIONS", None, Some(&*heads), starts, None, n)?
     } else {
-        // The caller knows that there are few runs; the kernel does not: it gets room for all.
+        // The caller knows that there are few runs, but the kernel does not, so it gets room for the maximum.
         let mut all = cuda.uninitialised::<I>(n)?;
         let runs = run(cuda, "POSITIONS", None, Some(&*heads), &mut all, None, n)?;
         Error::check_dimension("room for the runs' starts", runs, starts.len().min(runs))?;

@@ -24,7 +24,7 @@ const BINS: usize = 6;
 #[derive(Debug)]
 pub(super) struct Bins {
     parts: Vec<Part>,
-    /// The end of the parts of blocks, and of the warps of each bin.
+    /// For each bin, the end of its parts; the first element is the end of the parts that have whole blocks.
     pub(super) ends: [u32; 1 + BINS],
 }
 

@@ -217,6 +217,7 @@ fn bins<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -> Result<&'a Row
     })
 }
 
+/// Chooses the algorithm for a product with the matrix.
 fn way<V: Element>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>) -> Result<CsrWay> {
     let extent = extent(cuda, a)?;
     tuning::csr_way::<V>(extent, a.rows, a.values.len(), || scattered(cuda, a))

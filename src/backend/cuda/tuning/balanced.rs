@@ -21,14 +21,13 @@ struct Tile {
 
 /// The tiles of each class.
 const TILES: [Tile; TILE_KINDS] = [
-    // For matrices that fit the second-level cache it matters that one wave of blocks is almost enough.
+    // If the matrix fits the L2 cache, almost all blocks should run in one wave.
     Tile { threads: 128, items: 5, unroll: 5, slack: 128, blocks: 12, ahead: true },
-    // If x is served by the first-level cache, it matters that memory is kept busy by as many threads as a
-    // multiprocessor holds.
+    // If the L1 cache serves x, as many threads as a multiprocessor holds should keep the memory busy.
     Tile { threads: 256, items: 8, unroll: 3, slack: 256, blocks: 8, ahead: false },
-    // The same with values of 4 bytes: more nonzeros are in flight.
+    // The same with values of 4 bytes: more nonzeros are loaded at the same time.
     Tile { threads: 256, items: 10, unroll: 5, slack: 256, blocks: 8, ahead: false },
-    // Otherwise it matters that the first-level cache is left to x.
+    // Otherwise the L1 cache should be left to x.
     Tile { threads: 256, items: 4, unroll: 4, slack: 256, blocks: 6, ahead: false },
 ];
 /// The class of matrices that fit the second-level cache.
@@ -100,7 +99,7 @@ impl Tile {
     }
 }
 
-/// Returns whether the choice depends on where x is read from.
+/// Returns whether the choice depends on whether a cache serves x, which has to be measured.
 pub(in crate::backend::cuda) fn asks_spread(rows: usize, nonzeros: usize) -> bool {
     nonzeros >= CACHED || nonzeros / SHORT < rows && nonzeros >= WINDOW
 }
@@ -147,7 +146,7 @@ pub(super) fn tiles_of_block(rows: usize, nonzeros: usize) -> (usize, u32, &'sta
     ((rows + nonzeros).div_ceil(steps as usize), steps, name)
 }
 
-/// The same as [`balanced_tiles`] for several vectors.
+/// [`balanced_tiles`] for several vectors.
 pub(in crate::backend::cuda) fn block_tiles(chip: Chip, rows: usize, nonzeros: usize) -> (usize, Shape) {
     let (tiles, ..) = tiles_of_block(rows, nonzeros);
     (tiles, row_shape(chip, tiles + 1).class(block_class(rows, nonzeros)))

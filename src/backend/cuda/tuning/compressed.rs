@@ -269,7 +269,7 @@ pub(in crate::backend::cuda) fn compressed_survey(chip: Chip, rows: usize, nonze
     let few = nonzeros <= SURVEYED_BY_FEW;
     let threads = SURVEY_THREADS[usize::from(few)];
     let mut lanes = (lanes(rows, nonzeros) / if few { 2 } else { 1 }).max(2);
-    // Few rows do not keep each multiprocessor busy, and the longest ones take the time of all.
+    // Few rows don't occupy all multiprocessors, and the longest row determines the time.
     let blocks = |lanes: u32| rows.div_ceil((threads / lanes) as usize);
     while lanes < 32 && blocks(2 * lanes) <= chip.multiprocessors as usize {
         lanes *= 2;
@@ -329,7 +329,7 @@ pub(in crate::backend::cuda) fn compressed_measures_along(rows: usize) -> bool {
 /// The launch that computes where sections start, and the number of sections per block.
 pub(in crate::backend::cuda) fn compressed_offsets(sections: usize) -> (Shape, usize) {
     let blocks = sections.div_ceil(OFFSETS_THREADS as usize).clamp(1, OFFSETS_BLOCKS);
-    // Four at a time are read of those before.
+    // The kernel reads the preceding slices' sizes four at a time.
     (Shape::new(blocks as u32, OFFSETS_THREADS), sections.div_ceil(blocks).next_multiple_of(4))
 }
 

@@ -152,7 +152,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     ]
 }
 
-/// What is done with the sums.
+/// The use of the sums of a product with a grid's stencil.
 #[derive(Clone, Copy, PartialEq)]
 pub(in crate::backend::cuda) enum GridEnd {
     Product,

@@ -95,7 +95,7 @@ pub(super) fn compressed_march<T: Scalar>(
     let most_lines = (most / runs * LINES).min((RING / STAGES as usize / line).saturating_sub(2));
     let Cut { groups, tile, slabs } = cut(multiprocessors, (lines as usize, most_lines), planes as usize)?;
     let warps = (runs * tile.div_ceil(LINES)).div_ceil(32);
-    // With a plane come kinds or marks of rows, from a multiple of 16 bytes to one.
+    // Kinds or marks of rows are loaded with each plane, between two multiples of 16 bytes.
     let rows = tile * points as usize;
     let (table, kinds) = match stencil.holes {
         Holes::None => (0, 0),

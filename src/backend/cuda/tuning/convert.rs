@@ -249,7 +249,7 @@ impl Windows {
         }
         let threads = window_threads(bits);
         let counts = (threads as usize / 32 * size_of::<u16>()) << bits;
-        // A line more than half of those that the largest window has.
+        // Room for half of the entries of the largest window, rounded up for each thread.
         let staged = ((1 << bits) + threads as usize) * (size_of::<V>() + 4);
         let shared = if staged <= STAGED { staged.max(counts) } else { counts };
         let finish = Shape::new(count(bits) as u32, threads).class(bits).shared(shared);

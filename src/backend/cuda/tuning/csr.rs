@@ -120,7 +120,7 @@ pub(in crate::backend::cuda) enum CsrWay {
     Binned,
 }
 
-/// Rows of like length are streamed, or in small matrices read by several lanes. Otherwise small matrices are binned,
+/// Rows of similar length are streamed, or read by several lanes in small matrices. Otherwise small ones are binned,
 /// and large ones balanced. V: type of values; `scattered`: whether x is read at random all over
 /// ([`asks_spread`](super::asks_spread)).
 pub(in crate::backend::cuda) fn csr_way<V: Element>(
@@ -176,7 +176,7 @@ fn csr_small<V: Element>(
     scattered: impl FnOnce() -> Result<Option<bool>>,
 ) -> Result<CsrWay> {
     let mean = nonzeros.div_ceil(rows.max(1));
-    // Up to there a thread adds up a row, as it does where x.y follows.
+    // For shorter rows, one thread sums a row, as it also does if x.y is computed.
     let short = mean <= STREAM_LANE;
     let suits = alike(extent, mean) || !short && alike_in_groups(extent, mean);
     if !suits || mean > VECTOR_MEAN {
@@ -313,7 +313,7 @@ pub(in crate::backend::cuda) fn csr_block<T: Element, V: Element>(
     // Twice the usual tile: if row lengths vary, a full one is processed in chunks.
     let room = fullest.saturating_add(3).min(2 * mean * tile + 64).min(STREAM_BYTES / entry - 31);
     let capacity = room.next_multiple_of(32);
-    // Warps leave a sum for each of their lanes there.
+    // Warps store a sum for each of their lanes there.
     let sums = (BLOCK_THREADS / 32 * lanes) as usize * fit * size_of::<T>();
     CsrBlock::Rows {
         shape: shape(blocks(rows.div_ceil(tile))).threads(BLOCK_THREADS).shared((capacity * entry).max(sums)),

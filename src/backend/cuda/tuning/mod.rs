@@ -105,7 +105,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             ("MAX_PARTIALS", PARTIALS as u32),
         ],
         "krylov.cu" | "krylov_block.cu" => krylov_constants(),
-        // With the threads of its own in the place of those of the kernels for windows.
+        // The first constant of `peers`, its number of threads, is left out: this kernel has its own.
         "cg_part.cu" => [krylov_constants(), peers::constants()[1..].to_vec()].concat(),
         "chebyshev.cu" | "grid.cu" | "precision.cu" => {
             vec![("THREADS", ELEMENTWISE_THREADS)]
@@ -281,7 +281,7 @@ pub(super) fn block_sum(chip: Chip, k: usize, n: usize, element_bytes: usize) ->
     sums_of_rows(chip, k, n, element_bytes, SUM_UNROLL, PARTIALS / k)
 }
 
-/// The same inside a Krylov step, as in [`krylov_sum`].
+/// The launch of such a sum inside a Krylov step, as in [`krylov_sum`].
 pub(super) fn krylov_block_sum(chip: Chip, k: usize, n: usize, element_bytes: usize) -> Shape {
     sums_of_rows(chip, k, n, element_bytes, KRYLOV_UNROLL, usize::MAX)
 }
@@ -322,7 +322,7 @@ pub(super) fn csr(chip: Chip, rows: usize, nonzeros: usize) -> Shape {
 mod tests {
     use super::super::compile::catalogue;
 
-    /// Constants follow from names that a unit has: none is asked for one that it lacks.
+    /// The constants of every unit can be computed from the names that the unit has.
     #[test]
     fn every_unit_has_its_constants() {
         for unit in catalogue() {

@@ -17,10 +17,10 @@ pub(super) fn constants() -> Vec<(&'static str, u32)> {
     vec![("THREADS", THREADS), ("MOST", PEERS_MOST as u32), ("PATIENCE", PATIENCE)]
 }
 
-/// Maximum number of blocks for the rows that need a halo: as many as are resident.
+/// The maximum number of blocks that multiply rows with a halo; all of them are resident.
 pub(in crate::backend::cuda) const ROWS_BLOCKS: usize = 512;
 
-/// One thread for each row that needs a halo: what it reads is in this GPU's own memory.
+/// The launch for rows with a halo, one thread each; the halo is in this GPU's own memory by then.
 pub(in crate::backend::cuda) fn peers_rows(rows: usize) -> Shape {
     Shape::new(rows.div_ceil(THREADS as usize).clamp(1, ROWS_BLOCKS) as u32, THREADS)
 }

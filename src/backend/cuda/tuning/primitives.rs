@@ -13,7 +13,7 @@ const STATIC_SHARED: usize = 2 << 10;
 fn choose(kernel: &'static str, variant: &str, n: usize) -> Choice {
     match table::pick(kernel, variant, n) {
         Some(choice) => choice,
-        // Lines for all sizes are part of the program; a test checks that each exists.
+        // The rows of the table are part of the program, and a test checks that one exists for each kernel.
         None => unreachable!("no constants for {kernel} {variant}"),
     }
 }

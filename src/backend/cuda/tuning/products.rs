@@ -261,7 +261,7 @@ mod tests {
                     body.starts_with(&format!("before_matrix({ahead});"))
                         && (body.contains(&format!("before_vectors({ahead});")) || body.contains("sum_ahead"))
                 });
-                // Before it, at most what touches no global memory.
+                // Code before the wait may touch no global memory.
                 let waits = body.trim_start_matches("const Part part = prepare_ring(grid);").trim_start();
                 assert!(told || waits.starts_with("after_predecessors();"), "{name}: {kernel}");
             }

@@ -41,7 +41,7 @@ pub(super) fn sections<O: Offset, V: Scalar>(
             let width = rows().map(|row| columns_of(row).len()).max().unwrap_or(0) as u32;
             let high = rows().filter_map(|row| Some(i64::from(*columns_of(row).last()?) - row as i64)).max();
             let (Some(high), true) = (high, columns) else { return (width, [0; BASES]) };
-            // The smallest distance that is `from` at least.
+            // The smallest distance that is at least `from`.
             let next = |from: i64| {
                 let of_row = |row: usize| {
                     let (entries, row) = (columns_of(row), row as i64);

@@ -74,7 +74,7 @@ impl CompressedSteps for Host {
     ) -> Result<()> {
         let (mut place, mut word) = (0, 0);
         let starts = place_offsets.iter_mut().zip(word_offsets);
-        // The last ones are the ends.
+        // The last elements are the total sizes.
         for ((to_place, to_word), &width) in starts.zip(widths.iter().chain([&0])) {
             (*to_place, *to_word) = (O::from_usize(place), O::from_usize(word));
             let (entries, far) = ((width & !WIDE_COLUMNS) as usize, width & WIDE_COLUMNS != 0);

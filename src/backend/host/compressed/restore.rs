@@ -137,7 +137,7 @@ pub(super) fn fill<O: Offset, V: Scalar>(
     values: &mut [V],
 ) {
     let reader = Reader::new(a);
-    // Windows are whole chunks, so a chunk's positions hold the chunk's rows.
+    // A window consists of whole chunks, so the positions of a chunk hold the rows of that chunk.
     let ends: Vec<usize> =
         (0..a.rows.div_ceil(CHUNK)).map(|c| offsets[((c + 1) * CHUNK).min(a.rows)].to_usize()).collect();
     let sizes = || ends.iter().scan(0, |last, &end| Some(end - std::mem::replace(last, end)));

@@ -75,6 +75,7 @@ fn hashes<V: Scalar>(row: usize, columns: &[u32], values: &[V]) -> [u64; 2] {
     })
 }
 
+/// The results of the survey.
 struct Found {
     distances: Few,
     values: Few,

@@ -22,7 +22,7 @@ pub(super) fn diagonals(
     indices: &[u32],
     most: usize,
 ) -> Diagonals {
-    // Bit column - row + rows - 1; a matrix without rows has none.
+    // Bit `column - row + rows - 1` marks a diagonal; without rows there are none.
     let marks: Vec<AtomicU32> = (0..(rows + columns).div_ceil(32)).map(|_| AtomicU32::new(0)).collect();
     with_offsets!(offsets, offsets => (0..rows.div_ceil(ROWS)).into_par_iter().for_each(|task| {
         for row in task * ROWS..((task + 1) * ROWS).min(rows) {

@@ -13,6 +13,7 @@ const PARALLEL_FROM: usize = 1 << 15;
 /// The most tasks, since each of them reads the start and end of every row.
 const MOST_TASKS: usize = 16;
 
+/// The number of tasks for this many entries.
 fn tasks(entries: usize) -> usize {
     if entries < PARALLEL_FROM { 1 } else { rayon::current_num_threads().min(MOST_TASKS) }
 }

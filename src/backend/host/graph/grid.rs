@@ -11,7 +11,7 @@ fn number_of([first, across_y, across_z]: [u32; 3], [x_size, y_size, z_size]: [u
     if [first, across_y, across_z].contains(&UNREACHED) {
         return None;
     }
-    // Twice the coordinate along an axis, from the distances to both of its ends.
+    // Twice the coordinate along an axis, computed from the distances to both ends.
     let along = |across: u32, size: usize| {
         let twice = (first as usize + size - 1).checked_sub(across as usize)?;
         (twice % 2 == 0 && twice / 2 < size).then_some(twice / 2)

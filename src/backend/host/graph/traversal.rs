@@ -50,7 +50,7 @@ pub(super) fn breadth_first<O: Offset>(
                 ask_ahead((offsets, indices), &queue[..tail], place);
             }
             let v = queue[place] as usize;
-            // Without a branch on what is new, as in `collect`.
+            // Branch-free, as in `collect`: whether a neighbour is new can't be predicted.
             for &w in &indices[offsets[v].to_usize()..offsets[v + 1].to_usize()] {
                 let level = &mut levels[w as usize];
                 let is_new = *level == UNREACHED;
@@ -64,6 +64,7 @@ pub(super) fn breadth_first<O: Offset>(
     Ok(depth)
 }
 
+/// A breadth-first traversal of a graph, with its queue and marks.
 pub(super) struct Traversal<'a, O> {
     offsets: &'a [O],
     graph: GraphParts<'a, Host>,
@@ -74,7 +75,7 @@ pub(super) struct Traversal<'a, O> {
 }
 
 impl<'a, O: Offset> Traversal<'a, O> {
-    /// For a graph in which no vertex is reached yet.
+    /// A traversal of a graph, with no vertex reached yet.
     pub(super) fn new(offsets: &'a [O], graph: GraphParts<'a, Host>) -> Result<Self> {
         let (reached, queue) = (Host.zeros(graph.vertices)?, Host.zeros(graph.vertices + 1)?);
         Ok(Traversal { offsets, graph, reached, queue })
@@ -128,7 +129,7 @@ impl<'a, O: Offset> Traversal<'a, O> {
         let mut sweep = self.component(root, usize::MAX, order)?;
         let degree = |v: u32| self.graph.degrees[v as usize];
         let alike = order[1..sweep.vertices].iter().copied().filter(|&v| degree(v) == degree(root));
-        // The queue is free between sweeps; once there are too many, the rest need not be looked at.
+        // The queue is unused between sweeps. If there are too many vertices, the rest need not be examined.
         let most = sweep.vertices / PEERS_ONE_IN;
         let mut count = 0;
         for v in alike.take(most + 1) {
@@ -167,7 +168,7 @@ impl<'a, O: Offset> Traversal<'a, O> {
             for place in head..level_end {
                 look_at(place);
                 if tail == order.len() {
-                    break; // nothing is left to be found
+                    break; // all vertices were found
                 }
                 if far {
                     ask_ahead((self.offsets, self.graph.indices), &queue[..tail], place);
@@ -180,9 +181,9 @@ impl<'a, O: Offset> Traversal<'a, O> {
                     sort_by_degree(&mut queue[tail..tail + found], degrees);
                 }
                 tail += found;
-                // Every later neighbour of the vertex at `place` stands before `tail`, the last of them right before
-                // it where the vertex has children. A vertex without children comes after one whose last child stands
-                // there. So this maximum is the bandwidth.
+                // Every later neighbour of the vertex at `place` is before `tail`; if the vertex has children, the last
+                // one is right before `tail`. A vertex without children comes after one whose last child is there. So
+                // the maximum over all vertices is the bandwidth.
                 sweep.bandwidth = sweep.bandwidth.max(tail - 1 - place);
                 if sweep.bandwidth > limit {
                     sweep.complete = false;
@@ -226,8 +227,8 @@ fn prefetch<T>(data: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
     if index < data.len() {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: the address lies within `data`, every x86-64 processor has the instruction, and it changes nothing
-        // but the cache.
+        // SAFETY: the address is inside of `data`, every x86-64 processor has the instruction, and it changes only the
+        // cache.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(data.as_ptr().add(index).cast()) }
     }
     #[cfg(not(target_arch = "x86_64"))]

@@ -80,7 +80,7 @@ fn lines<T: Scalar>(
 fn run<T: Scalar>(values: &[T], distances: &[u32], base: u32, x: &[T], sums: &mut [T]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has the instructions.
+        // SAFETY: the test above has shown that the processor has AVX2.
         return unsafe { run_avx2(values, distances, base, x, sums) };
     }
     run_any(values, distances, base, x, sums);
@@ -185,7 +185,7 @@ fn sections<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
                 *row = a.order.map_or(position, |order| order.row(position)) as u32;
             }
             sums(first / SECTION, here, &mut out);
-            // Windows are whole, so a task's positions hold the task's rows.
+            // A window is never divided, so the positions of a task hold the rows of that task.
             for (&row, &sum) in both(here, &out) {
                 let y = &mut y[row as usize - start];
                 *y = finish(&mut state, row as usize, sum, *y);

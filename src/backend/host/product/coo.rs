@@ -49,7 +49,7 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
         (first, carry)
     };
     for (first, carry) in tasks.into_par_iter().map(run).collect() {
-        // No carry must leave y alone: adding a zero would turn -0 into +0.
+        // Without a carry y must stay as it is: adding a zero would turn -0 into +0.
         if let Some(carry) = carry {
             y[first - 1] += scale.alpha * carry;
         }

@@ -41,7 +41,7 @@ struct Tasks<'a, O, T> {
     numbers: Range<usize>,
     rows: Range<usize>,
     y: &'a mut [T],
-    /// A place for the sum of each task, or none.
+    /// One element per task for its sum; empty if no sums are computed.
     sums: &'a mut [T],
 }
 
@@ -67,7 +67,7 @@ impl<'a, O: Offset, T: Send> Tasks<'a, O, T> {
         }
         let total = work(self.offsets, rows);
         let target = share(number, self.count, total);
-        // Offsets are far apart in memory, so the search guesses that rows are alike, and bisects if that fails.
+        // Loading offsets costs a cache miss each, so the search first assumes equal rows, and bisects if that fails.
         let (mut low, mut high) = (self.rows.start, self.rows.end);
         let mut guess = share(number, self.count, rows);
         let rows_each = rows as f64 / total as f64;
@@ -218,7 +218,7 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
     y: &mut [T],
 ) {
     let arrays = (offsets, indices, values);
-    // The usual case apart: two multiplications a row less.
+    // The usual case has its own loop, with two multiplications less per row.
     if scale.alpha == T::one() && scale.beta == T::zero() {
         each_task(offsets, y, &mut [], &|rows, y| {
             row_sums(arrays, rows, value, x, y, |_, sum, y| *y = sum);
@@ -279,7 +279,7 @@ pub(super) fn transposed<O: Offset, V: Widen<T>, T: Scalar>(
     y: &mut [T],
 ) {
     let blocks = transposed::blocks(values.len(), y.len());
-    // Rows whose entries start in the block's share of the nonzeros.
+    // The rows whose entries start in the block's share of the nonzeros.
     let rows = |b| {
         let share = transposed::block(values.len(), blocks, b);
         let at = |e: usize| offsets[..x.len()].partition_point(|o| o.to_usize() < e);
@@ -305,7 +305,7 @@ mod tests {
     use super::*;
     use std::sync::Mutex;
 
-    /// The rows of all tasks, cut one by one, or in halves first.
+    /// The rows of all tasks. If `halves`, the tasks are split into halves first; otherwise they are taken one by one.
     fn ranges(offsets: &[u32], halves: bool) -> Vec<Range<usize>> {
         let (mut y, ranges) = (vec![0_u8; offsets.len() - 1], Mutex::new(Vec::new()));
         let mut parts = vec![Tasks::new(offsets, &mut y, &mut [])];
@@ -325,7 +325,7 @@ mod tests {
         ranges.into_inner().unwrap()
     }
 
-    /// The plain statement of [`Tasks`].
+    /// A plain implementation of [`Tasks`] to compare with.
     fn one_by_one(offsets: &[u32]) -> Vec<Range<usize>> {
         let rows = offsets.len() - 1;
         let total = offsets[rows] as usize + rows;

@@ -54,7 +54,7 @@ impl<V: Scalar, F> Rows<'_, V, F> {
         F: Fn(V) -> T,
     {
         let inside = usize::try_from(start).ok().and_then(|start| x.get(start..start + DIA_SECTION));
-        // Whole sections within the columns apart: their loop has a constant length and no tests.
+        // Whole sections inside of the matrix have their own loop, with a constant length and no bounds checks.
         if let Some(x) = inside {
             for lane in 0..DIA_SECTION {
                 sums[lane] += (self.value)(values[lane]) * x[lane];
@@ -156,7 +156,7 @@ pub(super) fn transposed<V: Widen<T> + Scalar, T: Scalar>(
         let mut sums = vec![T::zero(); y.len()];
         let first = (task * COLUMNS) as i64;
         for (k, &distance) in a.distances.iter().enumerate().rev() {
-            // Rows of this diagonal whose entries are in these columns.
+            // The rows of this diagonal whose entries are in these columns.
             let start = (first - distance).max(0);
             let end = (first + y.len() as i64 - distance).min(a.rows as i64);
             for row in start..end {

@@ -53,7 +53,7 @@ fn strip_sums<V: Element, T: Scalar>(
         prefetch::entries(a.indices, a.values, start + AHEAD, start + AHEAD + STRIP);
         let (indices, values) = (&a.indices[start..start + count], &a.values[start..start + count]);
         let mut add = |lane: usize| sums[lane] += value(values[lane]) * x[indices[lane] as usize];
-        // Whole strips apart: their loop has a constant length and no tests.
+        // Whole strips have their own loop, with a constant length and no bounds checks.
         if k < low && count == STRIP {
             (0..STRIP).for_each(add);
         } else {

@@ -45,7 +45,7 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
             prefetch::entries(a.indices, a.values, span.start + AHEAD, span.end + AHEAD);
             let (indices, values) = (&a.indices[span.clone()], &a.values[span]);
             let mut add = |lane: usize| sums[lane] += value(values[lane]) * x[indices[lane] as usize];
-            // Whole strips apart: their loop has a constant length.
+            // Whole strips have their own loop, with a constant length.
             if values.len() == STRIP {
                 (0..STRIP).for_each(add);
             } else {

@@ -39,7 +39,8 @@ pub(super) fn values<V>(values: &[V], start: usize, end: usize) {
 /// Prefetches entries `start..end`, at least one.
 #[inline(always)]
 pub(in crate::backend::host) fn entries<V>(indices: &[u32], values: &[V], start: usize, end: usize) {
-    // The first lines apart: a short row needs no more, and setting up loops for it would cost as much as its product.
+    // The first cache lines are prefetched separately: a short row needs no more, and setting up the loops would cost
+    // as much as its product.
     line(values, start);
     line(indices, start);
     let (mut value, mut index) = (start + STEP, start + 2 * STEP);

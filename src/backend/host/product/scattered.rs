@@ -37,6 +37,7 @@ pub(in crate::backend::host) fn product<T: Scalar>(
     });
 }
 
+/// A product whose rows are written at scattered positions of y.
 struct Product<'a, T: Scalar> {
     members: Rows<'a>,
     places: OffsetsRef<'a, Host>,
@@ -66,7 +67,7 @@ impl<T: Scalar> Product<'_, T> {
         let sums = of_size(&members.indices[positions.clone()], &self.values[places], x);
         let scale = Scale { alpha: T::from_real(units[block]) * *alpha, beta: *beta };
         for (position, &sum) in positions.zip(&sums) {
-            // SAFETY: blocks share no position (`ScatteredBlocks`), and no other thread has this one.
+            // SAFETY: blocks share no position (`ScatteredBlocks`), and this block belongs to this thread alone.
             unsafe { y.update(position, |_, old| scale.finish(sum, old)) };
         }
     }

@@ -12,7 +12,7 @@ pub(super) struct SharedRows<'a, T> {
     marker: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: threads reach elements only through `update`, whose contract keeps them apart.
+// SAFETY: threads access elements only through `update`, whose contract keeps them apart.
 unsafe impl<T: Send> Sync for SharedRows<'_, T> {}
 
 impl<'a, T: Copy> SharedRows<'a, T> {
@@ -37,8 +37,8 @@ impl<'a, T: Copy> SharedRows<'a, T> {
     #[inline(always)]
     pub(super) unsafe fn update(&self, position: usize, f: impl FnOnce(usize, T) -> T) {
         let row = self.order[position] as usize;
-        // SAFETY: a `RowOrder` holds each number below its length once: `row` is inside of y, which has that length,
-        // and no other position leads to it, so by this function's contract no other thread touches the element.
+        // SAFETY: a `RowOrder` holds each number below its length once. So `row` is inside of y, which has that length,
+        // and no other position leads to it; by this function's contract no other thread accesses the element.
         unsafe {
             let element = self.data.add(row);
             *element = f(row, *element);

@@ -1,0 +1,69 @@
+"""The signs of the eigenvalues of a Hermitian matrix, said only where rounding cannot have changed one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sparse
+from scipy.linalg import eigvalsh
+from scipy.sparse.linalg import LinearOperator, onenormest
+
+from . import _scipy
+
+#: Matrices of at most so many rows are left to LAPACK's eigenvalues where pivots leave the inertia open.
+DENSE = 1500
+
+#: An estimate of ||A^-1||_1 is a lower bound, mostly within a factor of 3.
+SAFETY = 10.0
+
+
+def inertia_of(A: Any, solve: Callable[[np.ndarray], np.ndarray]) -> tuple[int, int]:
+    """How many eigenvalues are positive and negative; ``solve`` is a solve with A.
+
+    Raises
+    ------
+    ValueError
+        Where A is not Hermitian, and where rounding leaves the inertia open.
+    """
+    A = sparse.csc_array(A)
+    A = A.astype(np.complex128 if A.dtype.kind == "c" else np.float64)
+    if abs(A - A.conj().T).max() != 0:
+        raise ValueError("inertia is for symmetric and Hermitian matrices")
+    n = A.shape[0]
+    found = _by_pivots(A, solve) if n > 0 else (0, 0)
+    if found is None and n <= DENSE:
+        found = _by_eigenvalues(A)
+    if found is None:
+        raise ValueError("rounding leaves the inertia open: an eigenvalue may be zero")
+    return found
+
+
+def _by_pivots(A: Any, solve: Callable[[np.ndarray], np.ndarray]) -> tuple[int, int] | None:
+    """From A = L D L^H without exchanges off the diagonal, where its rounding is shown to be harmless."""
+    n = A.shape[0]
+    try:
+        lu = _scipy.splu(
+            A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+        )  # fmt: skip
+    except RuntimeError:
+        return None
+    if not np.array_equal(lu.perm_r, lu.perm_c):
+        return None
+    pivots = lu.U.diagonal().real
+    # |A - L U| <= n eps |L| |U| at most: the rows' sums bound its norm, which bounds how far eigenvalues move.
+    sums = abs(lu.L) @ (abs(lu.U) @ np.ones(n))
+    moved = 4.0 * n * np.finfo(np.float64).eps * sums.max()
+    inverse = onenormest(LinearOperator(A.shape, matvec=solve, rmatvec=solve, dtype=A.dtype))
+    if not (np.isfinite(moved) and SAFETY * moved * inverse < 1.0):
+        return None
+    return int((pivots > 0).sum()), int((pivots < 0).sum())
+
+
+def _by_eigenvalues(A: Any) -> tuple[int, int] | None:
+    values = eigvalsh(A.toarray())
+    moved = len(values) * np.finfo(np.float64).eps * np.abs(values).max()
+    if np.abs(values).min() <= moved:
+        return None
+    return int((values > 0).sum()), int((values < 0).sum())

@@ -1,0 +1,472 @@
+//! LU with partial pivoting inside a band, for matrices of few diagonals: no order, no structure, one pass.
+//!
+//! Golub and Van Loan, "Matrix Computations" (4th edition), section 4.3.5; the layout is that of LAPACK's `gbtrf`. Of
+//! the matrix with two diagonals below the main one and one above, a column of the factors holds (`*`: room that
+//! exchanges of rows fill)
+//!
+//! ```text
+//! * * 1 0 -1 -2          <- row minus column, from -(below + above) to below
+//! ```
+//!
+//! An x is handed out only if its backward error is that of a stable method and A is regular beyond doubt, or if its
+//! residual is small in all rows, whatever the condition is. Else the caller has to turn to [`super::Direct`].
+
+use super::condition;
+use super::goal::norm;
+use crate::assemble::Integers;
+use crate::backend::{Host, Op};
+use crate::direct::Factorable;
+use crate::error::{Error, Result};
+use crate::parallel::both;
+use std::sync::OnceLock;
+
+/// The backward error of an x that is handed out, beside ||A||_F ||x|| + ||b||: partial pivoting gives 1e-15 unless
+/// factors grow.
+const BACKWARD: f64 = 1e-13;
+/// The reciprocal condition number from which on A is regular beyond doubt.
+const REGULAR: f64 = 1e-10;
+/// The relative residual that will do whatever the condition is.
+const ASKED: f64 = 1e-10;
+/// Norms between these are sums of squares that have neither underflowed nor overflowed.
+const SAFE: std::ops::Range<f64> = 1e-140..1e140;
+
+/// A square matrix of few diagonals, and its factors.
+#[derive(Debug)]
+pub struct Banded<T> {
+    n: usize,
+    below: usize,
+    above: usize,
+    /// A, column by column, from the diagonal above to the one below.
+    a: Vec<T>,
+    /// U above the multipliers of L, likewise, with `below` more rows.
+    factors: Vec<T>,
+    /// The row that each step exchanged with its own.
+    pivots: Vec<u32>,
+    /// ||A||_F.
+    norm: f64,
+    /// Whether A is regular beyond doubt; not set where that was not looked at yet.
+    regular: OnceLock<bool>,
+}
+
+/// Indices of either width.
+trait Index: Copy {
+    fn place(self) -> usize;
+}
+
+impl Index for u32 {
+    fn place(self) -> usize {
+        self as usize
+    }
+}
+
+impl Index for u64 {
+    fn place(self) -> usize {
+        usize::try_from(self).unwrap_or(usize::MAX)
+    }
+}
+
+impl<T: Factorable> Banded<T> {
+    /// The factors of a matrix of `n` rows and columns in CSR, or with `by_columns` in CSC, whose duplicates add up.
+    /// None if it has `widest` diagonals or more, or an entry that is not finite.
+    ///
+    /// # Errors
+    /// If the arrays are not those of a matrix, and if memory runs out.
+    pub fn new(
+        n: usize,
+        by_columns: bool,
+        (starts, across, values): (Integers<'_, Host>, Integers<'_, Host>, &[T]),
+        widest: usize,
+    ) -> Result<Option<Self>> {
+        match (starts, across) {
+            (Integers::Short(starts), Integers::Short(across)) => {
+                Self::of(n, by_columns, (starts, across, values), widest)
+            }
+            (Integers::Short(starts), Integers::Long(across)) => {
+                Self::of(n, by_columns, (starts, across, values), widest)
+            }
+            (Integers::Long(starts), Integers::Short(across)) => {
+                Self::of(n, by_columns, (starts, across, values), widest)
+            }
+            (Integers::Long(starts), Integers::Long(across)) => {
+                Self::of(n, by_columns, (starts, across, values), widest)
+            }
+        }
+    }
+
+    fn of<S: Index, I: Index>(
+        n: usize,
+        by_columns: bool,
+        (starts, across, values): (&[S], &[I], &[T]),
+        widest: usize,
+    ) -> Result<Option<Self>> {
+        let ends = |line: usize| (starts[line].place(), starts[line + 1].place());
+        let fits = |(start, end): (usize, usize)| start <= end && end <= across.len().min(values.len());
+        if starts.len() != n + 1 || u32::try_from(n).is_err() || !(0..n).all(|line| fits(ends(line))) {
+            return Err(Error::InvalidMatrix("offsets that are not those of the entries".into()));
+        }
+        // How far entries are after and before the diagonal in their line.
+        let (mut after, mut before) = (0, 0);
+        for line in 0..n {
+            let (start, end) = ends(line);
+            for index in &across[start..end] {
+                let place = index.place();
+                if place >= n {
+                    return Err(Error::InvalidMatrix(format!("index {place} in a matrix of {n} rows")));
+                }
+                after = after.max(place.saturating_sub(line));
+                before = before.max(line.saturating_sub(place));
+            }
+            if after + before >= widest {
+                return Ok(None);
+            }
+        }
+        let (below, above) = if by_columns { (after, before) } else { (before, after) };
+        let (height, tall) = (below + above + 1, 2 * below + above + 1);
+        let mut a = vec![T::default(); n * height];
+        let mut square = 0.0;
+        for line in 0..n {
+            let (start, end) = ends(line);
+            for (index, &value) in both(&across[start..end], &values[start..end]) {
+                let (row, column) = if by_columns { (index.place(), line) } else { (line, index.place()) };
+                a[column * height + above + row - column] += value;
+            }
+        }
+        for value in &a {
+            square += value.abs2();
+        }
+        if !square.is_finite() {
+            return Ok(None);
+        }
+        let mut factors = vec![T::default(); n * tall];
+        for (from, to) in a.chunks_exact(height).zip(factors.chunks_exact_mut(tall)) {
+            to[below..].copy_from_slice(from);
+        }
+        let pivots = vec![0; n];
+        let mut banded =
+            Self { n, below, above, a, factors, pivots, norm: square.sqrt(), regular: OnceLock::new() };
+        if !banded.factorise() {
+            // Whether A is singular is for others to say.
+            let _ = banded.regular.set(false);
+        }
+        Ok(Some(banded))
+    }
+
+    /// Returns whether no pivot is zero.
+    fn factorise(&mut self) -> bool {
+        let Self { n, below, above, factors, pivots, .. } = self;
+        let (n, below, diagonal) = (*n, *below, *below + *above);
+        let tall = diagonal + below + 1;
+        // The last column that a row above has reached through exchanges.
+        let mut reach = 0;
+        let size = |value: T| value.re().abs() + value.im().abs();
+        for j in 0..n {
+            let under = below.min(n - 1 - j);
+            let column = &factors[j * tall + diagonal..][..under + 1];
+            let (mut pivot, mut most) = (0, size(column[0]));
+            for (k, &value) in column.iter().enumerate().skip(1) {
+                if size(value) > most {
+                    (pivot, most) = (k, size(value));
+                }
+            }
+            pivots[j] = (j + pivot) as u32;
+            if most == 0.0 || !most.is_finite() {
+                return false;
+            }
+            reach = reach.max((j + *above + pivot).min(n - 1));
+            if pivot > 0 {
+                for c in j..=reach {
+                    let at = c * tall + diagonal + j - c;
+                    factors.swap(at, at + pivot);
+                }
+            }
+            let (left, right) = factors.split_at_mut((j + 1) * tall);
+            let column = &mut left[j * tall + diagonal..][..under + 1];
+            let inverse = T::from_f64(1.0) / column[0];
+            let multipliers = &mut column[1..];
+            multipliers.iter_mut().for_each(|value| *value *= inverse);
+            for (c, other) in (j + 1..=reach).zip(right.chunks_exact_mut(tall)) {
+                let at = diagonal + j - c;
+                let factor = other[at];
+                if factor != T::default() {
+                    for (value, &multiplier) in other[at + 1..][..under].iter_mut().zip(&*multipliers) {
+                        *value -= multiplier * factor;
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// Number of rows and columns.
+    pub fn rows(&self) -> usize {
+        self.n
+    }
+
+    /// How many diagonals there are below the main one, and above.
+    pub fn widths(&self) -> (usize, usize) {
+        (self.below, self.above)
+    }
+
+    /// A, column by column, each from the diagonal that is farthest above to the one farthest below; entries outside of
+    /// A are zero.
+    pub fn diagonals(&self) -> &[T] {
+        &self.a
+    }
+
+    /// Whether A is regular beyond doubt: shown by a solution, or by an estimate of the condition number.
+    pub fn is_regular(&self) -> bool {
+        *self.regular.get_or_init(|| SAFE.contains(&self.norm) && self.looks_regular())
+    }
+
+    /// x of op(A) x = b, with factors that are kept. Returns whether A is regular beyond doubt and the backward error
+    /// of x that of a stable method; else x is as it was.
+    pub fn solve(&self, op: Op, b: &[T], x: &mut [T]) -> bool {
+        self.solve_if(op, b, x, |_| false)
+    }
+
+    /// The same for one solve: a small residual in all rows is enough, and spares the condition number.
+    pub fn solve_once(&self, b: &[T], x: &mut [T]) -> bool {
+        self.solve_if(Op::None, b, x, |told| self.is_small_in_all_rows(told))
+    }
+
+    fn solve_if(&self, op: Op, b: &[T], x: &mut [T], enough: impl FnOnce(&Told) -> bool) -> bool {
+        let size = norm(b);
+        if b.len() != self.n
+            || x.len() != self.n
+            || self.regular.get() == Some(&false)
+            || !SAFE.contains(&size)
+            || !SAFE.contains(&self.norm)
+        {
+            return false;
+        }
+        let (found, told) = self.candidate(op, b, size);
+        let stable = told.residual <= BACKWARD * told.scale;
+        let good = enough(&told) || (stable && self.is_regular());
+        if good {
+            x.copy_from_slice(&found);
+        }
+        good
+    }
+
+    /// x, and its residual.
+    fn candidate(&self, op: Op, b: &[T], size: f64) -> (Vec<T>, Told) {
+        let mut x = b.to_vec();
+        self.substitute(op, &mut x);
+        let mut r = b.to_vec();
+        self.take_product(op, &x, &mut r);
+        let scale = self.norm * norm(&x) + size;
+        (x, Told { residual: norm(&r), scale, size })
+    }
+
+    /// x by the factors, in place.
+    fn substitute(&self, op: Op, x: &mut [T]) {
+        let conjugate = |x: &mut [T]| x.iter_mut().for_each(|x| *x = x.conj());
+        if op.conjugates() {
+            // conj(op(A)) conj(x) = conj(b).
+            conjugate(x);
+        }
+        if op.transposes() {
+            self.substitute_transposed(x)
+        } else {
+            self.substitute_plain(x)
+        }
+        if op.conjugates() {
+            conjugate(x);
+        }
+    }
+
+    fn substitute_plain(&self, x: &mut [T]) {
+        let diagonal = self.below + self.above;
+        let tall = diagonal + self.below + 1;
+        if self.below > 0 {
+            for (j, column) in self.factors.chunks_exact(tall).enumerate() {
+                x.swap(j, self.pivots[j] as usize);
+                let under = self.below.min(self.n - 1 - j);
+                let value = x[j];
+                for (x, &multiplier) in x[j + 1..][..under].iter_mut().zip(&column[diagonal + 1..][..under]) {
+                    *x -= multiplier * value;
+                }
+            }
+        }
+        for (j, column) in self.factors.chunks_exact(tall).enumerate().rev() {
+            let over = diagonal.min(j);
+            let value = x[j] / column[diagonal];
+            x[j] = value;
+            for (x, &factor) in x[j - over..j].iter_mut().zip(&column[diagonal - over..diagonal]) {
+                *x -= factor * value;
+            }
+        }
+    }
+
+    fn substitute_transposed(&self, x: &mut [T]) {
+        let diagonal = self.below + self.above;
+        let tall = diagonal + self.below + 1;
+        for (j, column) in self.factors.chunks_exact(tall).enumerate() {
+            let over = diagonal.min(j);
+            let products = both(&x[j - over..j], &column[diagonal - over..diagonal]);
+            let sum = products.fold(x[j], |sum, (&x, &factor)| sum - factor * x);
+            x[j] = sum / column[diagonal];
+        }
+        if self.below > 0 {
+            for (j, column) in self.factors.chunks_exact(tall).enumerate().rev() {
+                let under = self.below.min(self.n - 1 - j);
+                let products = both(&x[j + 1..][..under], &column[diagonal + 1..][..under]);
+                x[j] = products.fold(x[j], |sum, (&x, &multiplier)| sum - multiplier * x);
+                x.swap(j, self.pivots[j] as usize);
+            }
+        }
+    }
+
+    /// r -= op(A) x.
+    fn take_product(&self, op: Op, x: &[T], r: &mut [T]) {
+        let (height, above) = (self.below + self.above + 1, self.above);
+        for (j, column) in self.a.chunks_exact(height).enumerate() {
+            let (first, end) = (j.saturating_sub(above), (j + self.below + 1).min(self.n));
+            let column = &column[above + first - j..][..end - first];
+            match op {
+                Op::None => r[first..end].iter_mut().zip(column).for_each(|(r, &value)| *r -= value * x[j]),
+                Op::Conjugate => {
+                    r[first..end].iter_mut().zip(column).for_each(|(r, &value)| *r -= value.conj() * x[j]);
+                }
+                Op::Transpose => {
+                    r[j] = both(&x[first..end], column).fold(r[j], |sum, (&x, &value)| sum - value * x);
+                }
+                Op::ConjugateTranspose => {
+                    r[j] =
+                        both(&x[first..end], column).fold(r[j], |sum, (&x, &value)| sum - value.conj() * x);
+                }
+            }
+        }
+    }
+
+    /// Sums of magnitudes, by rows and columns.
+    fn sums(&self) -> (Vec<f64>, Vec<f64>) {
+        let (height, above) = (self.below + self.above + 1, self.above);
+        let (mut rows, mut columns) = (vec![0.0; self.n], vec![0.0; self.n]);
+        for (j, column) in self.a.chunks_exact(height).enumerate() {
+            let (first, end) = (j.saturating_sub(above), (j + self.below + 1).min(self.n));
+            for (sum, value) in rows[first..end].iter_mut().zip(&column[above + first - j..][..end - first]) {
+                let size = value.abs();
+                *sum += size;
+                columns[j] += size;
+            }
+        }
+        (rows, columns)
+    }
+
+    /// Whether a residual is small beside b, its rounding errors included, with rows in any units: a row's norm is its
+    /// largest entry, or the sum of them, up to the root of their number.
+    fn is_small_in_all_rows(&self, told: &Told) -> bool {
+        let terms = (self.below + self.above + 1) as f64;
+        let error = (told.residual + (terms + 2.0) * f64::EPSILON * told.scale) * terms.sqrt();
+        if error > ASKED * told.size {
+            return false;
+        }
+        let (rows, _) = self.sums();
+        let (least, most) = rows
+            .iter()
+            .fold((f64::INFINITY, 0.0), |(least, most): (f64, f64), &sum| (least.min(sum), most.max(sum)));
+        error <= ASKED * told.size * (least / most)
+    }
+
+    /// A solution with a part in every direction that is small, or else the estimate of LAPACK, shows it.
+    fn looks_regular(&self) -> bool {
+        let b: Vec<T> = (1..=self.n).map(|k| T::from_f64((k as f64).cos())).collect();
+        if self.is_small_in_all_rows(&self.candidate(Op::None, &b, norm(&b)).1) {
+            return true;
+        }
+        let forward = |x: &mut Vec<T>, other: Option<&mut Vec<T>>| {
+            self.substitute_plain(x);
+            if let Some(other) = other {
+                self.substitute_plain(other);
+            }
+        };
+        let inverse = condition::estimate(self.n, &forward, &|x| self.substitute_transposed(x));
+        let one_norm = self.sums().1.into_iter().fold(0.0, f64::max);
+        inverse.is_some_and(|inverse| inverse * one_norm * REGULAR < 1.0)
+    }
+}
+
+/// The residual of a candidate: its norm, ||A||_F ||x|| + ||b||, and ||b||.
+struct Told {
+    residual: f64,
+    scale: f64,
+    size: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use num_complex::Complex;
+
+    /// A band with rows that have to be exchanged, by rows; and its full form.
+    fn band(n: usize, below: usize, above: usize) -> (Vec<u32>, Vec<u32>, Vec<Complex<f64>>) {
+        let (mut starts, mut across, mut values, mut state) = (vec![0], Vec::new(), Vec::new(), 7_u64);
+        let mut number = || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 40) as f64 / (1 << 24) as f64 - 0.5
+        };
+        for row in 0..n {
+            for column in row.saturating_sub(below)..(row + above + 1).min(n) {
+                across.push(column as u32);
+                let small = if row == column { 1e-3 } else { 1.0 };
+                values.push(Complex::new(small * number(), small * number()));
+            }
+            starts.push(across.len() as u32);
+        }
+        (starts, across, values)
+    }
+
+    #[test]
+    fn solutions_of_all_forms_leave_small_residuals() {
+        for (n, below, above) in [(1, 0, 0), (2, 1, 0), (40, 1, 1), (60, 3, 1), (60, 0, 2), (50, 2, 4)] {
+            let (starts, across, values) = band(n, below, above);
+            let b: Vec<_> = (0..n).map(|k| Complex::new((k as f64).sin(), 1.0)).collect();
+            for by_columns in [false, true] {
+                let arrays = (Integers::Short(&starts), Integers::Short(&across), &values[..]);
+                let banded = Banded::new(n, by_columns, arrays, 24).unwrap().unwrap();
+                for op in [Op::None, Op::Transpose, Op::Conjugate, Op::ConjugateTranspose] {
+                    let mut x = vec![Complex::default(); n];
+                    assert!(banded.solve(op, &b, &mut x), "{n} {below} {above} {op:?}");
+                    let mut r = b.clone();
+                    for row in 0..n {
+                        for k in starts[row] as usize..starts[row + 1] as usize {
+                            let (i, j) = (row, across[k] as usize);
+                            let (i, j) = if by_columns != op.transposes() { (j, i) } else { (i, j) };
+                            let value = if op.conjugates() { values[k].conj() } else { values[k] };
+                            r[i] -= value * x[j];
+                        }
+                    }
+                    assert!(
+                        norm(&r) <= 1e-12 * (banded.norm * norm(&x) + norm(&b)),
+                        "{n} {op:?}: {}",
+                        norm(&r)
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_singular_or_too_wide_or_damaged_is_left_to_others() {
+        let starts = [0, 2, 4];
+        let singular =
+            Banded::new(2, false, (Integers::Short(&starts), Integers::Short(&[0, 1, 0, 1]), &[1.0; 4]), 24);
+        let singular = singular.unwrap().unwrap();
+        let mut x = [5.0; 2];
+        assert!(!singular.is_regular() && !singular.solve(Op::None, &[1.0, 2.0], &mut x) && x == [5.0; 2]);
+        assert!(!singular.solve_once(&[1.0, 2.0], &mut x));
+        let near = [1.0, 1.0, 1.0, 1.0 + 1e-13];
+        let near =
+            Banded::new(2, false, (Integers::Short(&starts), Integers::Short(&[0, 1, 0, 1]), &near), 24);
+        assert!(!near.unwrap().unwrap().solve(Op::None, &[1.0, 2.0], &mut x));
+        let wide = (Integers::Short(&starts), Integers::Short(&[0, 1, 0, 1]), &[1.0; 4][..]);
+        assert!(Banded::new(2, false, wide, 2).unwrap().is_none());
+        for (starts, across) in
+            [([0, 3, 2], [0, 1, 0, 1]), ([0, 2, 4], [0, 1, 0, 2]), ([0, 2, 9], [0, 1, 0, 1])]
+        {
+            let arrays = (Integers::Short(&starts), Integers::Short(&across), &[1.0; 4][..]);
+            assert!(Banded::new(2, false, arrays, 24).is_err());
+        }
+    }
+}

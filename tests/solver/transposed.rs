@@ -1,0 +1,114 @@
+//! Solvers of A^T, and solves with factors that are at hand.
+
+use crate::systems::*;
+use crate::{noise, shuffled, uneven};
+use num_complex::Complex;
+use residua::prelude::*;
+use residua::solver::{Reorder, SolverBackend};
+
+/// A matrix with a wind, whose transpose is another one.
+fn windy(k: usize) -> Csr<f64> {
+    let mut a = uneven(k);
+    let wind: Vec<f64> = a.iter().map(|(i, j, v)| if j > i { v * 0.6 } else { v * 1.1 }).collect();
+    a.values_mut().copy_from_slice(&wind);
+    a
+}
+
+/// ||b - A^T x|| / ||b||.
+fn left_by_transpose(a: &Csr<f64>, b: &[f64], x: &[f64]) -> f64 {
+    let mut r = b.to_vec();
+    a.iter().for_each(|(i, j, value)| r[j] -= value * x[i]);
+    let norm = |v: &[f64]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
+    norm(&r) / norm(b)
+}
+
+fn the_transposed_matrix_is_that_of_the_caller<B: Device + SolverBackend>(backend: &B) -> Result<()> {
+    let plain = windy(12);
+    let mut in_units = windy(12);
+    // Rows in units far apart, so that they are scaled before iterations.
+    let units: Vec<f64> = in_units.iter().map(|(i, _, v)| v * 10f64.powi(3 * (i % 5) as i32)).collect();
+    in_units.values_mut().copy_from_slice(&units);
+    let mut negative = uneven(12);
+    negative.values_mut().iter_mut().for_each(|value| *value = -*value);
+    let b = noise(144, 3);
+    for (a, name) in [(plain, "plain"), (in_units, "in units"), (negative, "negative")] {
+        for (method, reorder) in [(Method::Gmres, Reorder::Rcm), (Method::Direct, Reorder::None)] {
+            let a = if reorder == Reorder::Rcm { shuffled(&a) } else { csr_copy(&a) };
+            let builder = Solver::builder()
+                .tolerance(1e-11)
+                .method(method)
+                .reorder(reorder)
+                .row_wise(name != "in units");
+            let solver = builder.build_on(backend, a.to_backend(backend)?)?;
+            let solution = solver.transposed()?.solve(&b)?;
+            let left = left_by_transpose(&a, &b, &solution.x);
+            assert!(solution.report.outcome.is_converged() && left < 1e-10, "{name} {method}: {left:.1e}");
+        }
+    }
+    // After new values it is that of the new ones.
+    let a = windy(8);
+    let mut solver =
+        Solver::builder().tolerance(1e-11).updates(true).build_on(backend, a.to_backend(backend)?)?;
+    let new: Vec<f64> = a.parts().values.iter().map(|value| 3.0 * value).collect();
+    solver.update(&new)?;
+    let (b, old) = (noise(64, 4), a);
+    let x = solver.transposed()?.solve(&b)?.x;
+    assert!(left_by_transpose(&old.with_values(new), &b, &x) < 1e-10);
+    Ok(())
+}
+
+on_every_backend! { the_transposed_matrix_is_that_of_the_caller }
+
+#[test]
+fn factors_at_hand_solve_many_columns_of_both_systems_without_a_report() {
+    for (a, name) in [(windy(30), "windy"), (uneven(30), "definite")] {
+        let mut solver = Solver::builder().tolerance(1e-10).method(Method::Direct).build(&a).unwrap();
+        let (b, mut x) = (noise(2700, 5), vec![7.0; 2700]);
+        assert!(!solver.solve_quickly(false, &b, &mut x).unwrap(), "there are no factors yet");
+        solver.solve(&b[..900]).unwrap();
+        for transposed in [false, true] {
+            assert!(solver.solve_quickly(transposed, &b, &mut x).unwrap(), "{name}");
+            for (b, x) in b.chunks(900).zip(x.chunks(900)) {
+                let matrix = if transposed { csr_copy(&a) } else { a.transpose(&Host).unwrap() };
+                assert!(left_by_transpose(&matrix, b, x) < 1e-10, "{name} {transposed}");
+            }
+        }
+        // A wrong length, zero, and numbers that are none are left to the other way.
+        let mut short = vec![0.0; 5];
+        assert!(!solver.solve_quickly(false, &b[..5], &mut short).unwrap());
+        assert!(!solver.solve_quickly(false, &[0.0; 900], &mut x[..900]).unwrap());
+        let mut broken = b[..900].to_vec();
+        broken[3] = f64::NAN;
+        assert!(!solver.solve_quickly(false, &broken, &mut x[..900]).unwrap());
+        // New values leave nothing of the old factors.
+        solver.update(&a.parts().values.iter().map(|value| 2.0 * value).collect::<Vec<_>>()).unwrap();
+        if solver.solve_quickly(false, &b[..900], &mut x[..900]).unwrap() {
+            let doubled = a.transpose(&Host).unwrap();
+            let half: Vec<f64> = x[..900].iter().map(|x| 2.0 * x).collect();
+            assert!(left_by_transpose(&doubled, &b[..900], &half) < 1e-10);
+        }
+    }
+}
+
+#[test]
+fn a_solution_that_rounding_leaves_in_doubt_is_not_handed_out_quickly() {
+    // The condition number is 1e13, so that one product cannot show a relative residual of 1e-10 in rows of their own.
+    let a = Csr::from_parts(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, 1.0, 1.0, 1.0 + 1e-13]).unwrap();
+    let mut solver = Solver::builder().tolerance(1e-10).method(Method::Direct).build(&a).unwrap();
+    solver.solve(&[1.0, 2.0]).unwrap();
+    assert!(!solver.solve_quickly(false, &[1.0, 2.0], &mut [0.0; 2]).unwrap());
+    // Complex numbers, and single precision, in which x would have to be rounded.
+    let values = vec![Complex::new(1.0, 2.0), Complex::new(0.5, 0.0), Complex::new(0.0, 3.0)];
+    let a = Csr::from_parts(2, 2, vec![0, 2, 3], vec![0, 1, 1], values).unwrap();
+    let mut solver = Solver::builder().method(Method::Direct).build(&a).unwrap();
+    let b = [Complex::new(1.0, 0.0), Complex::new(0.0, 1.0)];
+    solver.solve(&b).unwrap();
+    let mut x = [Complex::default(); 2];
+    assert!(solver.solve_quickly(true, &b, &mut x).unwrap());
+    assert!((Complex::new(1.0, 2.0) * x[0] - b[0]).norm() < 1e-14);
+    assert!((Complex::new(0.5, 0.0) * x[0] + Complex::new(0.0, 3.0) * x[1] - b[1]).norm() < 1e-14);
+    let single = Csr::from_parts(1, 1, vec![0, 1], vec![0], vec![2.0_f32]).unwrap();
+    let mut solver = Solver::builder().method(Method::Direct).build(&single).unwrap();
+    solver.solve(&[1.0]).unwrap();
+    assert!(!solver.solve_quickly(false, &[1.0], &mut [0.0]).unwrap());
+}
