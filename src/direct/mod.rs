@@ -25,6 +25,7 @@
 //! | `regular` | factors of a regular matrix near one that is singular |
 //! | `foreign` | calls to faer, once for each type of entries |
 //! | `triangular` | substitution, if A can be permuted to triangular form |
+//! | `banded` | [`Banded`]: LU of a matrix with few diagonals |
 //! | `refine`, `fgmres` | from a factor to a solution |
 //! | `goal` | the target for a residual |
 //! | `condition` | estimates of the condition number and of the forward error |

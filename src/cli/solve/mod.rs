@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
     /// ilut[:fill=N,digits=N] (with fill), amg[:OPTION=VALUE,...] (multigrid; steps, unknowns, smoothing, coarsening,
     /// weights, prolongation, precision, boxes), or auto: jacobi, or amg, ilu or chebyshev-single if that is likely to
     /// be faster
-    #[arg(long, default_value = "auto", value_name = "NAME")]
+    #[arg(long, default_value = "auto", value_name = "NAME", hide_possible_values = true, value_parser = completed(PRECONDITIONERS, parse_preconditioner))]
     preconditioner: PreconditionerChoice,
     /// double; mixed: iterate with matrix and vectors in single precision, refine in double; or auto: as mixed, and
     /// continue in double if that does not reach the tolerance
