@@ -24,6 +24,10 @@ pub(crate) const BEFORE_MINRES: f64 = 100.0;
 /// The most multiplications, in dense blocks, of a factorisation that is faster than multigrid.
 pub(crate) const AT_ONCE: f64 = 2e9;
 
+/// Multigrid for elasticity takes up to this multiple of its usual time (plates and beams of `benches/choice`,
+/// 2026-11-28).
+pub(crate) const LONG_LEVELS: f64 = 2.0;
+
 /// The limit for a factorisation that is tried before iterations which may not converge: two seconds.
 pub(crate) const QUICK: f64 = 1e10;
 

@@ -7,7 +7,7 @@ use super::trial::{JUDGED_FROM, Trial};
 use super::unseen::refuses_factors;
 use super::{Candidate, When};
 use crate::krylov::Outcome;
-use crate::prices::budgets::{LOOKED_AT, PART, before_expected_factors, seconds_of_levels};
+use crate::prices::budgets::{LOOKED_AT, before_expected_factors, seconds_of_levels};
 use crate::prices::iterations::{FEWER_WITH_FILL, FEWER_WITHOUT_FILL, PRODUCTS_OF_BICGSTAB, WITH_FILL};
 use crate::prices::order::{OrderGuess, least_order_seconds};
 use crate::solver::names::{Method, PreconditionerChoice as Name};
@@ -44,7 +44,7 @@ impl Costs {
                 each: times * self.each,
                 fewer: FEWER_WITH_FILL,
                 trial,
-                part: PART,
+                part: 1.0,
                 levels,
             };
         }
@@ -62,8 +62,8 @@ pub(in crate::solver) struct Pace {
     /// Rows and nonzeros of a matrix on a GPU whose graph is searched after many iterations, and the number of products
     /// with it in an iteration.
     unseen: Option<([usize; 2], f64)>,
-    /// The limit of multiplications of the rival, and the rows of A, if the rival is refused by its expected cost because
-    /// multigrid follows.
+    /// The limit of multiplications of the rival, and the rows of A, if the rival is refused by its expected cost
+    /// because multigrid follows.
     before_levels: Option<(f64, usize)>,
     /// Why no factorisation is possible.
     pub(in crate::solver) refused: Option<String>,
@@ -91,8 +91,8 @@ impl Candidate {
 }
 
 impl Pace {
-    /// The pace of the candidate `plan`, which the candidates `behind` follow, until the residual norm is `goal`. `memory`
-    /// is the vector of an earlier race, so that repeated solves allocate nothing.
+    /// The pace of the candidate `plan`, which the candidates `behind` follow, until the residual norm is `goal`.
+    /// `memory` is the vector of an earlier race, so that repeated solves allocate nothing.
     pub(in crate::solver) fn new(
         (plan, behind): (&Candidate, &[impl AsRef<Candidate>]),
         turn: &Turn,

@@ -17,8 +17,7 @@ struct Trust {
     before_analysis: f64,
     /// The fraction of the forecast time of the factorisation that they may take, whatever their slope.
     budget: f64,
-    /// They go on if the rest of them is forecast to take less than this fraction of the factorisation. It is below 1
-    /// because the forecast of iterations is less certain than that of a factorisation.
+    /// They go on if the rest of them is forecast to take less than this fraction of the factorisation.
     near: f64,
     /// Iterations are given up if the forecast of their whole time, of those done and those left, exceeds this multiple
     /// of the factorisation's time. Time that is spent is gone either way, but counts here because the extrapolated
@@ -37,8 +36,9 @@ const DEFINITE: Trust = Trust { before_analysis: 0.15, budget: 0.1, near: 0.75, 
 /// they may stagnate, or grow a hundredfold, while the error falls. So it may take half the time of the factorisation.
 const LEVELS: Trust = Trust { before_analysis: 1.0, budget: 0.5, near: 0.75, most: 2.5, promising: 0.0 };
 
-/// GMRES and MINRES with the diagonal suit few of the other matrices.
-const GENERAL: Trust = Trust { before_analysis: 0.1, budget: 0.05, near: 0.75, most: 1.2, promising: 600.0 };
+/// GMRES and MINRES with the diagonal suit few of the other matrices. If they do, their slope is steeper at the end (on
+/// waves in three dimensions twice as steep).
+const GENERAL: Trust = Trust { before_analysis: 0.1, budget: 0.05, near: 1.0, most: 1.2, promising: 600.0 };
 
 /// The same if multigrid or incomplete factors come next, whose setup takes as long as a few dozen iterations, and
 /// which divide their number by 3 to 100 (convection on grids and meshes in space, PageRank: benches/choice/cpu.csv).
@@ -67,6 +67,9 @@ const FIRST: usize = 4;
 /// forecast to take less time by this factor.
 const BEFORE_TAKE_OVER: usize = 8;
 const SOONER: f64 = 1.25;
+
+/// They must also be forecast to take less than this fraction of the factorisation, whose forecast is more certain.
+const LESS: f64 = 0.75;
 
 /// Iterations go on if fewer than this number are left: the slope of the first ones is a rough forecast, and a setup
 /// takes as long.
@@ -268,7 +271,7 @@ impl Race {
             left > NEARLY_DONE
                 && SOONER * theirs < self.left
                 && theirs < levels
-                && theirs < self.trust.near * factors
+                && theirs < LESS * factors
                 && in_vain <= part * self.left.min(factors)
         })
     }

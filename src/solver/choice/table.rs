@@ -5,7 +5,7 @@ use super::wanted::wanted;
 use super::{Candidate, Facts, Hierarchy, Source, When};
 use crate::prices::budgets::{
     AT_ONCE, BEFORE_FACTORS, BEFORE_FORECAST, BEFORE_INCOMPLETE, BEFORE_LEVELS_OF_OTHERS, BEFORE_MINRES,
-    BEFORE_TRIALS, IN_RACE, LEVELS_ITERATIONS, MEDIUM, PATIENCE, PATIENT, QUICK, SHARE, SMALL,
+    BEFORE_TRIALS, IN_RACE, LEVELS_ITERATIONS, LONG_LEVELS, MEDIUM, PATIENCE, PATIENT, QUICK, SHARE, SMALL,
     SMALL_ITERATIONS, before_factors_on_device, before_levels, flops_of_levels,
 };
 use crate::prices::iterations::{MORE_PRODUCTS, PRODUCTS_OF_BICGSTAB};
@@ -156,7 +156,7 @@ fn behind_cg(facts: &Facts) -> Vec<Candidate> {
     }
     if facts.may_take_levels() && facts.hierarchy.is_none() {
         if on_host && n <= SMALL {
-            list.push(facts.direct(AT_ONCE, CHEAP));
+            list.push(facts.direct(AT_ONCE.max(LONG_LEVELS * flops_of_levels(facts.nonzeros)), CHEAP));
         }
         list.push(Candidate { race, ..facts.levels(LEVELS, Source::Later) });
         if facts.on_device {

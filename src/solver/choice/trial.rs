@@ -17,11 +17,11 @@ const THIRD: usize = 3;
 
 /// Iterations go on if the rest of them is forecast to take less than this fraction of the time of multigrid. Fitted to
 /// one half of `benches/choice/cpu.csv` (2026-11-28).
-const NEAR: f64 = 0.6;
+const NEAR: f64 = 0.3;
 
 /// After this number of iterations incomplete factors are judged by the slope of the residual over the second half of
 /// them: if they suit a matrix they take ten or twenty iterations, and otherwise hundreds do not suffice.
-pub(super) const JUDGED_FROM: usize = 15;
+pub(super) const JUDGED_FROM: usize = 20;
 
 /// The trial of a candidate that the solver has chosen.
 pub(in crate::solver) enum Trial {
@@ -67,7 +67,8 @@ impl Trial {
         Trial::Factors { goal, most, best: Vec::new() }
     }
 
-    /// A trial of iterations that may go on beyond `most`, until the residual norm is `goal`. Multigrid takes as long as
+    /// A trial of iterations that may go on beyond `most`, until the residual norm is `goal`. Multigrid takes as long
+    /// as
     /// `levels` of them.
     pub(in crate::solver) fn of_budget(goal: f64, most: usize, levels: f64) -> Self {
         Trial::Budget { goal, most, near: NEAR * levels, best: Vec::new() }
@@ -158,13 +159,13 @@ mod tests {
         assert_eq!(given_up(1.0), Some(JUDGED_FROM));
         // A residual that is not a number is no progress.
         let mut trial = Trial::of_factors(1e-8, 300);
-        assert!((0..20).any(|k| trial.is_futile(k, f64::NAN)));
+        assert!((0..30).any(|k| trial.is_futile(k, f64::NAN)));
     }
 
     #[test]
     fn iterations_go_on_beyond_their_budget_while_the_end_is_near() {
         let given_up = |by: f64| {
-            let mut trial = Trial::of_budget(1e-8, 100, 250.0);
+            let mut trial = Trial::of_budget(1e-8, 100, 500.0);
             (0..5000).take_while(|&k| by.powi(-k) > 1e-8).find(|&k| trial.is_futile(k as usize, by.powi(-k)))
         };
         // 1e-8 takes 150 iterations, then 235, then 370 and 620.

@@ -17,8 +17,8 @@ pub(in crate::solver) fn refuses_factors(guess: &OrderGuess, most: f64, rows: us
     let is_small = (rows as f64).powi(3) <= most;
     (!is_small && guess.exceeds(most)).then(|| {
         format!(
-            "estimated from the width of the graph, its ordering takes {} and its elimination {:.1e} multiplications, which \
-             together are more than the allowed {most:.1e}",
+            "estimated from the width of the graph, its ordering takes {} and its elimination {:.1e} multiplications, \
+             which together are more than the allowed {most:.1e}",
             seconds(guess.seconds),
             guess.multiplications
         )
