@@ -423,7 +423,7 @@ mod tests {
             let (starts, across, values) = band(n, below, above);
             let b: Vec<_> = (0..n).map(|k| Complex::new((k as f64).sin(), 1.0)).collect();
             for by_columns in [false, true] {
-                let arrays = (Integers::Short(&starts), Integers::Short(&across), &values[..]);
+                let arrays = (Integers::Short(&starts[..]), Integers::Short(&across[..]), &values[..]);
                 let banded = Banded::new(n, by_columns, arrays, 24).unwrap().unwrap();
                 for op in [Op::None, Op::Transpose, Op::Conjugate, Op::ConjugateTranspose] {
                     let mut x = vec![Complex::default(); n];
@@ -450,22 +450,30 @@ mod tests {
     #[test]
     fn what_is_singular_or_too_wide_or_damaged_is_left_to_others() {
         let starts = [0, 2, 4];
-        let singular =
-            Banded::new(2, false, (Integers::Short(&starts), Integers::Short(&[0, 1, 0, 1]), &[1.0; 4]), 24);
+        let singular = Banded::new(
+            2,
+            false,
+            (Integers::Short(&starts[..]), Integers::Short(&[0, 1, 0, 1][..]), &[1.0; 4]),
+            24,
+        );
         let singular = singular.unwrap().unwrap();
         let mut x = [5.0; 2];
         assert!(!singular.is_regular() && !singular.solve(Op::None, &[1.0, 2.0], &mut x) && x == [5.0; 2]);
         assert!(!singular.solve_once(&[1.0, 2.0], &mut x));
         let near = [1.0, 1.0, 1.0, 1.0 + 1e-13];
-        let near =
-            Banded::new(2, false, (Integers::Short(&starts), Integers::Short(&[0, 1, 0, 1]), &near), 24);
+        let near = Banded::new(
+            2,
+            false,
+            (Integers::Short(&starts[..]), Integers::Short(&[0, 1, 0, 1][..]), &near),
+            24,
+        );
         assert!(!near.unwrap().unwrap().solve(Op::None, &[1.0, 2.0], &mut x));
-        let wide = (Integers::Short(&starts), Integers::Short(&[0, 1, 0, 1]), &[1.0; 4][..]);
+        let wide = (Integers::Short(&starts[..]), Integers::Short(&[0, 1, 0, 1][..]), &[1.0; 4][..]);
         assert!(Banded::new(2, false, wide, 2).unwrap().is_none());
         for (starts, across) in
             [([0, 3, 2], [0, 1, 0, 1]), ([0, 2, 4], [0, 1, 0, 2]), ([0, 2, 9], [0, 1, 0, 1])]
         {
-            let arrays = (Integers::Short(&starts), Integers::Short(&across), &[1.0; 4][..]);
+            let arrays = (Integers::Short(&starts[..]), Integers::Short(&across[..]), &[1.0; 4][..]);
             assert!(Banded::new(2, false, arrays, 24).is_err());
         }
     }
