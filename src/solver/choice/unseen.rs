@@ -56,7 +56,7 @@ mod tests {
         let facts = Facts { on_device: true, ..super::super::tests::facts(22_500, false) };
         let list = candidates(&facts);
         let ilu = list.iter().find(|plan| plan.is_incomplete() && !plan.has_fill()).unwrap();
-        let cheap = OrderGuess { seconds: 5e-3, multiplications: 5e7 };
+        let cheap = OrderGuess { seconds: 3e-3, multiplications: 5e7 };
         assert!(refuses_trial(ilu, facts.nonzeros, &cheap, 1e10).is_some());
         let dear = OrderGuess { seconds: 0.1, multiplications: 5e9 };
         assert!(refuses_trial(ilu, facts.nonzeros, &dear, 1e10).is_none());
