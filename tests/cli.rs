@@ -20,6 +20,8 @@ mod formats;
 mod interrupt;
 #[path = "common/collection.rs"]
 mod matrices;
+#[path = "cli/several.rs"]
+mod several;
 #[path = "cli/sharing.rs"]
 mod sharing;
 #[path = "cli/solving.rs"]

@@ -39,6 +39,11 @@ pub(crate) fn begin_writing() {
     WRITING.store(true, Ordering::SeqCst);
 }
 
+/// All results of a system are written, and the next one begins.
+pub(crate) fn end_writing() {
+    WRITING.store(false, Ordering::SeqCst);
+}
+
 /// Returns whether an interrupt was received.
 pub(crate) fn requested() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)

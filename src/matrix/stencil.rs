@@ -40,7 +40,7 @@ struct Shape<V> {
 
 impl<V: Scalar, B: CompressedSteps> Stencil<V, B> {
     /// The stencil of the kinds of a matrix, given its number of columns, the kind of each row, the length of each
-    /// kind, and the distances and values of all; `None` if they are not parts of one.
+    /// kind, and the distances and values of all; `None` if they are not parts of one that the backend has.
     pub(super) fn of(
         backend: &B,
         columns: usize,
@@ -48,7 +48,8 @@ impl<V: Scalar, B: CompressedSteps> Stencil<V, B> {
         lengths: &[u32],
         (distances, values): &(Vec<u32>, Vec<V>),
     ) -> Result<Option<Self>> {
-        let Some((shape, places_of)) = find(lengths, distances, values) else {
+        let found = find(lengths, distances, values);
+        let Some((shape, places_of)) = found.filter(|(shape, _)| B::STENCILS.contains(&shape.places)) else {
             return Ok(None);
         };
         let whole = whole_kinds(shape.places, &places_of);

@@ -88,7 +88,7 @@ fn defaults_solve_and_tell() {
 
     let json: Value = serde_json::from_str(&f.read("r.json")).unwrap();
     assert_eq!(keys(&json), sorted(KEYS));
-    let stages = sorted(["read", "assemble", "reorder", "convert", "setup", "solve"]);
+    let stages = sorted(["read", "assemble", "reorder", "convert", "setup", "solve", "other"]);
     assert_eq!(keys(&json["seconds"]), stages);
     assert_eq!(json["status"], "converged");
     assert_eq!(

@@ -68,11 +68,13 @@ pub trait CompressedSteps: Backend {
     /// ([`CompressedBody::Balanced`]). An uninhabited type if the backend has no such layout.
     type Balanced: std::fmt::Debug + Send + Sync + 'static;
 
-    /// True if products are faster if kinds of rows are known to be parts of one stencil.
-    const STENCILS: bool = false;
+    /// The stencils, by their points ([`StencilParts::places`]), for which products are faster if kinds of rows are known
+    /// to be parts of one.
+    const STENCILS: &'static [u32] = &[];
 
     /// How rows differ from a full stencil ([`StencilParts`]) on a grid with these numbers of points per line, lines
-    /// per plane and planes. There are as many rows as points. Called only if [`CompressedSteps::STENCILS`] is set.
+    /// per plane and planes. There are as many rows as points. Called only for
+    /// [stencils](CompressedSteps::STENCILS) of the backend.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].

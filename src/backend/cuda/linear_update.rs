@@ -163,3 +163,106 @@ pub(super) fn linear_update<T: Scalar>(
         finished,
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Host;
+    use crate::backend::cuda::compile::{Unit, listed_units};
+    use crate::backend::host::asked::{self, Asked};
+    use crate::krylov::{BiCgStab, Cg, Gmres, Lsmr, Minres, SolveOptions};
+    use crate::matrix::Csr;
+    use crate::precondition::{Identity, Jacobi, Preconditioner};
+    use num_complex::Complex;
+    use std::collections::HashSet;
+    use std::ops::ControlFlow;
+
+    /// A preconditioner that no fused step knows.
+    struct General<M>(M);
+
+    impl<T: Scalar, M: Preconditioner<T, Host>> Preconditioner<T, Host> for General<M> {
+        fn rows(&self) -> Option<usize> {
+            self.0.rows()
+        }
+
+        fn apply(&self, backend: &Host, r: &[T], z: &mut [T]) -> Result<()> {
+            self.0.apply(backend, r, z)
+        }
+
+        fn bytes(&self) -> usize {
+            self.0.bytes()
+        }
+    }
+
+    fn tridiagonal<T: Scalar>(n: usize, beside: [f64; 2]) -> Csr<T> {
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for i in 0..n {
+            for (j, value) in [(i.wrapping_sub(1), beside[0]), (i, 2.5), (i + 1, beside[1])] {
+                if j < n {
+                    indices.push(j as u32);
+                    values.push(T::from_f64(value));
+                }
+            }
+            offsets.push(values.len());
+        }
+        Csr::from_parts(n, n, offsets, indices, values).unwrap()
+    }
+
+    /// Every method with every form of preconditioner, some iterations of each.
+    fn solves<T: Scalar>() {
+        let n = 60;
+        let (symmetric, general) = (tridiagonal::<T>(n, [-1.0, -1.0]), tridiagonal::<T>(n, [-1.5, -0.5]));
+        let jacobi = Jacobi::new(&Host, &symmetric).unwrap();
+        let unknown = General(Jacobi::new(&Host, &symmetric).unwrap());
+        let forms: [&dyn Preconditioner<T, Host>; 3] = [&Identity, &jacobi, &unknown];
+        let options = || SolveOptions::default().tolerance(1e-6).max_iterations(50);
+        let b: Vec<T> = (0..n).map(|i| T::from_f64(1.0 + (i % 7) as f64)).collect();
+        for m in forms {
+            // From zero, and from a vector that is not.
+            for start in [0.0, 1.0] {
+                let on = |_, _| ControlFlow::Continue(());
+                let x = || vec![T::from_f64(start); n];
+                let _ = Cg::new(&Host, n, options()).unwrap().solve(&symmetric, m, &b, &mut x(), on).unwrap();
+                let _ =
+                    Minres::new(&Host, n, options()).unwrap().solve(&symmetric, m, &b, &mut x(), on).unwrap();
+                let _ =
+                    Gmres::new(&Host, n, 7, options()).unwrap().solve(&general, m, &b, &mut x(), on).unwrap();
+                let _ =
+                    BiCgStab::new(&Host, n, options()).unwrap().solve(&general, m, &b, &mut x(), on).unwrap();
+                let _ =
+                    Lsmr::new(&Host, n, n, options()).unwrap().solve(&general, m, &b, &mut x(), on).unwrap();
+            }
+        }
+    }
+
+    /// The unit that a device would load for it.
+    fn unit(asked: &Asked) -> Unit {
+        const COUNTS: [&str; 5] = ["0", "1", "2", "3", "4"];
+        let instructions = asked.code.len() / WORDS;
+        let compiled = asked.recorded && (1..=MOST_COMPILED).contains(&instructions);
+        let file = if asked.update.is_some() { "linear_update.cu" } else { "scalars.cu" };
+        let mut unit = Unit::new(file).with("SCALAR", asked.scalar);
+        if let Some([inputs, outputs, products]) = asked.update {
+            unit = unit.with("INPUTS", COUNTS[inputs]).with("OUTPUTS", COUNTS[outputs]);
+            unit = unit.with("PRODUCTS", COUNTS[products]);
+        }
+        unit.class(if compiled { program_number(&asked.code) } else { 0 })
+    }
+
+    /// Programs follow from methods. One that changes is another unit, which packages have only if it is listed.
+    #[test]
+    fn programs_of_all_methods_are_listed() {
+        asked::take();
+        solves::<f32>();
+        solves::<f64>();
+        solves::<Complex<f32>>();
+        solves::<Complex<f64>>();
+        let needed: HashSet<Unit> = asked::take().iter().map(unit).collect();
+        assert!(needed.len() > 40, "{} units", needed.len());
+        let listed: HashSet<Unit> = listed_units().into_iter().collect();
+        let mut missing: Vec<String> =
+            needed.iter().filter(|unit| !listed.contains(unit)).map(Unit::describe).collect();
+        missing.sort_unstable();
+        assert!(missing.is_empty(), "to be added to units.txt:\n{}", missing.join("\n"));
+    }
+}

@@ -135,8 +135,7 @@ impl Cuda {
     /// How soon a unit can be used.
     pub(super) fn readiness(self, unit: &Unit) -> Readiness {
         let chip = self.0.chip.capability;
-        let packed =
-            || packed_kernels(chip).ok().flatten().is_some_and(|kernels| kernels.code(unit).is_some());
+        let packed = || packed_kernels(chip).ok().flatten().is_some_and(|kernels| kernels.has(unit));
         let cached = |compiler: &Compiler| compiler.has_cached(unit, chip);
         if self.0.kernels.modules().contains_key(unit) {
             Readiness::Loaded

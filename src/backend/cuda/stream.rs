@@ -68,10 +68,9 @@ impl Stream {
         let (handle, name) = chip::identify(ordinal)?;
         let name = format!("{name} (cuda:{ordinal})");
         let chip = Chip::of(&name, handle)?;
-        // Unpacks kernels while the context is created, which takes longer. If no thread can be started, the first
-        // kernel waits for the unpacking.
-        let unpack = move || drop(packed_kernels(chip.capability));
-        let _ = thread::Builder::new().name("residua kernels".into()).spawn(unpack);
+        // Read while the context is made, which takes longer. Without another thread the first kernel waits for it.
+        let read = move || drop(packed_kernels(chip.capability));
+        let _ = thread::Builder::new().name("residua kernels".into()).spawn(read);
         let pools =
             chip::attribute(&name, handle, Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? != 0;
         let (mut context, mut stream) = (std::ptr::null_mut(), std::ptr::null_mut());

@@ -169,6 +169,8 @@ impl Replay for HostRecording<'_> {
             rayon::scope(|_| (self.body)())
         } else {
             parallel::gather(self.last);
+            #[cfg(all(test, feature = "cuda"))]
+            let _recording = super::asked::Recording::begins();
             (self.body)()
         };
         self.last = start.elapsed();

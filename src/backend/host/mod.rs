@@ -4,6 +4,8 @@
 //! depends only on the input, never on the number of threads, so results are the same bits on every machine with the
 //! same instructions.
 
+#[cfg(all(test, feature = "cuda"))]
+pub(crate) mod asked;
 pub(super) mod basis;
 mod batch;
 mod chunks;

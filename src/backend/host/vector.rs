@@ -100,6 +100,8 @@ impl VectorOps for Host {
         then: Option<&ScalarProgram<Self>>,
     ) -> Result<()> {
         update.check(state.len())?;
+        #[cfg(all(test, feature = "cuda"))]
+        super::asked::updates::<T>([update.inputs.len(), update.outputs.len(), update.products.len()], then);
         if state[Slot::ENDED.place()] != T::zero() {
             return Ok(());
         }
@@ -108,10 +110,15 @@ impl VectorOps for Host {
         for (product, &sum) in products.iter().zip(&sums.0) {
             state[product.to.place()] = sum;
         }
-        then.map_or(Ok(()), |program| self.run_program(program, state))
+        if let Some(program) = then {
+            interpret(&program.words, state);
+        }
+        Ok(())
     }
 
     fn run_program<T: Scalar>(&self, program: &ScalarProgram<Self>, state: &mut [T]) -> Result<()> {
+        #[cfg(all(test, feature = "cuda"))]
+        super::asked::runs::<T>(program);
         interpret(&program.words, state);
         Ok(())
     }

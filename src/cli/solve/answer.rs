@@ -145,9 +145,17 @@ pub(super) struct Seconds {
     pub(super) convert: f64,
     pub(super) setup: f64,
     pub(super) solve: f64,
+    /// What the command took beside these: opening a device, writing results.
+    pub(super) other: f64,
 }
 
 impl Seconds {
+    /// Sets what is left of `all` seconds.
+    pub(super) fn complete(&mut self, all: f64) {
+        let Self { read, assemble, reorder, convert, setup, solve, .. } = *self;
+        self.other = (all - (read + assemble + reorder + convert + setup + solve)).max(0.0);
+    }
+
     /// Adds the setup times of a solver.
     pub(super) fn add(&mut self, solver: &solver::Seconds) {
         self.assemble += solver.look;

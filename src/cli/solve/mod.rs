@@ -7,6 +7,7 @@ mod page;
 mod ranks;
 mod rhs;
 mod run;
+mod several;
 mod words;
 
 use super::choice::{completed, formats, one_of, parse_format};
@@ -30,24 +31,24 @@ use answer::Column;
 use num_complex::Complex;
 use rhs::Rhs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-#[cfg(feature = "cuda")]
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 #[command(after_help = "Examples:\n  \
     residua solve A.mtx                         solves A x = A 1 and tells how well\n  \
     residua solve A.mtx --rhs b.mtx -o x.mtx    solves A x = b, for each column of b\n  \
     residua solve A.mtx --rhs ones --tolerance 1e-10 --plot residuals.svg --json -\n  \
-    mpirun -n 4 residua solve A.mtx             four processes solve together\n\n\
+    mpirun -n 4 residua solve A.mtx             four processes solve together\n  \
+    residua solve *.mtx -o '{}.npy'             one after another; {} is the name of each, without its ending\n\n\
     x and the report are written even where the system is not solved (exit status 4).")]
 pub(crate) struct Arguments {
     /// File of A: Matrix Market, SuiteSparse .tar.gz, Rutherford-Boeing, Harwell-Boeing, SciPy .npz, NumPy .npy, PETSc
     /// binary, MATLAB .mat (version 5) or AMGX's; '-' is standard input
     matrix: PathBuf,
-    /// What other programs take here: refused, with the option's name.
-    #[arg(hide = true, value_name = "B")]
-    second: Option<PathBuf>,
+    /// Further files, which are solved one after another on the device that is open; in names of other files {} then
+    /// stands for the name of each matrix without its ending
+    #[arg(value_name = "MATRIX")]
+    more: Vec<PathBuf>,
     /// Right-hand side b: a file (one column or several), ones, a-ones (A times ones: the solution is known),
     /// random:SEED, or a-random:SEED (A times a random solution); a file may be plain numbers too [default: the one that
     /// came with the matrix in its file, else a-ones]
@@ -283,10 +284,13 @@ struct Sinks {
     report: Option<Sink>,
     /// True if one of them is standard output, which the printed report then can't use.
     stdout: bool,
+    /// When the work on this matrix began.
+    begun: Instant,
 }
 
 impl Sinks {
     fn open(arguments: &Arguments) -> Result<Self, Failure> {
+        let begun = Instant::now();
         let Arguments { output, json, history, plot, report, .. } = arguments;
         let x = output.as_deref().map(Sink::for_numbers).transpose()?;
         let paths = [json, history, plot, report];
@@ -295,15 +299,21 @@ impl Sinks {
         let inputs = [Some(arguments.matrix.as_path()), arguments.rhs_file(), arguments.config.as_deref()];
         let sinks = [&x, &json, &history, &plot, &report].map(Option::as_ref);
         let stdout = takes_stdout(inputs.into_iter().flatten(), sinks)?;
-        Ok(Self { x, json, history, plot, report, stdout })
+        Ok(Self { x, json, history, plot, report, stdout, begun })
     }
 }
 
+/// Solves the systems that the command line names.
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
-    if let Some(second) = &arguments.second {
-        let path = second.display();
-        return Err(Failure::Usage(format!("{path}: a right-hand side is an option: --rhs {path}")));
+    if arguments.more.is_empty() {
+        one(&several::named(arguments, &arguments.matrix))
+    } else {
+        several::run(arguments)
     }
+}
+
+/// Solves with one matrix.
+fn one(arguments: &Arguments) -> Result<Ending, Failure> {
     let pipe = Path::new("-");
     if arguments.rhs_file() == Some(pipe) && arguments.matrix == pipe {
         return Err(Failure::Usage("A and b cannot both come from standard input ('-')".into()));

@@ -266,7 +266,7 @@ fn solve_on<T: Solvable<Real = f64>, B: SolverBackend, C: Communicator<B>>(
         Answer::new([rows, columns, nonzeros], symmetric, (&header, &rhs.origin), (arguments, &solved));
     answer.device = format!("{}, {}", answer.device, group.description());
     (answer.seconds, answer.ranks) = (seconds, ranks.collect());
-    write(arguments, sinks, &answer, &solved)?;
+    write(arguments, sinks, &mut answer, &solved)?;
     let talks = !arguments.quiet && !sinks.stdout;
     if talks || portrait.is_some() {
         let story = Story {

@@ -91,7 +91,7 @@ where
         Answer::new([rows, columns, nonzeros], symmetric, (&header, &rhs.origin), (arguments, &solved));
     (answer.seconds, answer.bandwidth_gb_s) = (seconds, bandwidth);
 
-    write(arguments, sinks, &answer, &solved)?;
+    write(arguments, sinks, &mut answer, &solved)?;
     let talks = !arguments.quiet && !sinks.stdout;
     if talks || portrait.is_some() {
         let copy = match bandwidth {
@@ -142,11 +142,11 @@ pub(super) fn timed<R>(seconds: &mut f64, step: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Writes the requested files.
+/// Writes the requested files, the report with its times as the last one.
 pub(super) fn write<T: Scalar<Real = f64>>(
     arguments: &Arguments,
     sinks: &Sinks,
-    answer: &Answer,
+    answer: &mut Answer,
     solved: &Solved<T>,
 ) -> Result<(), Failure> {
     interrupt::begin_writing();
@@ -160,6 +160,7 @@ pub(super) fn write<T: Scalar<Real = f64>>(
     if let Some(sink) = &sinks.plot {
         sink.write(&plot(arguments, answer, &solved.columns))?;
     }
+    answer.seconds.complete(sinks.begun.elapsed().as_secs_f64());
     if let Some(sink) = &sinks.json {
         sink.write_json(answer)?;
     }

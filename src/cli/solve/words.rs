@@ -272,7 +272,7 @@ fn certainty(answer: &Answer) -> Vec<(&'static str, String)> {
 }
 
 /// The names of steps, with their seconds.
-pub(super) fn stages_of(times: &Seconds) -> [(&'static str, f64); 6] {
+pub(super) fn stages_of(times: &Seconds) -> [(&'static str, f64); 7] {
     [
         ("read", times.read),
         ("assemble", times.assemble),
@@ -280,6 +280,7 @@ pub(super) fn stages_of(times: &Seconds) -> [(&'static str, f64); 6] {
         ("set up", times.setup),
         ("convert", times.convert),
         ("solve", times.solve),
+        ("other", times.other),
     ]
 }
 
@@ -287,8 +288,11 @@ fn times(answer: &Answer) -> String {
     let stages = stages_of(&answer.seconds);
     // Steps that took almost no time are left out.
     let total: f64 = stages.iter().map(|stage| stage.1).sum();
-    let told =
-        stages.iter().filter(|(name, time)| *time > 0.005 * total || matches!(*name, "read" | "solve"));
+    let told = stages.iter().filter(|(name, time)| match *name {
+        "read" | "solve" => true,
+        "other" => *time > 0.05 * total,
+        _ => *time > 0.005 * total,
+    });
     told.map(|(name, time)| format!("{name} {}", seconds(*time))).collect::<Vec<_>>().join(", ")
 }
 

@@ -113,7 +113,7 @@ impl<V: Scalar, B: Conversions> Compressed<V, B> {
                 backend.compressed_kinds(a.parts(), &found, &mut sets, true)?;
             // Distances are numbers modulo 2^32.
             let signed = a.rows().max(a.columns()) <= i32::MAX as usize;
-            let stencil = if B::STENCILS && signed {
+            let stencil = if !B::STENCILS.is_empty() && signed {
                 match backend.compressed_tables(&sets, &distances, &values)? {
                     Some(tables) => {
                         Some(Stencil::of(backend, a.columns(), &of_row, &found.lengths, &tables)?)

@@ -2,24 +2,26 @@
 //! it no compiler is needed.
 //!
 //! ```text
-//! residuak | length of the head, 4 bytes | its CRC-32, 4 bytes | head | frames of zstd, one a chip
+//! residuak | length of the head, 4 bytes | its CRC-32, 4 bytes | head | for each chip: entries | frames of zstd
 //! ```
 //!
 //! The head is text: the release of the compiler in the first line, then a line for each chip with its name (`sm_90`
-//! for machine code, `compute_90` for PTX), the bytes of its frame, their CRC-32, the unpacked size, and the number of
-//! units. An unpacked frame has the key of each unit, 16 bytes, with the length of its code, 4 bytes, and then the
-//! codes. Keys are those of the cache ([`key`](super::key)), so code of other sources is never found.
+//! for machine code, `compute_90` for PTX), the bytes of what follows for it, their CRC-32, the number of units, and for
+//! each frame the number of its units, its bytes, and its bytes unpacked. An entry is the key of a unit, 16 bytes, and
+//! the length of its code, 4 bytes. A frame has the codes of similar units, and is unpacked when one of them is needed.
+//! Keys are those of the cache ([`key`](super::key)), so code of other sources is never found.
 
 use super::key::Key;
 use super::{Target, Unit, place, sources};
 use crate::error::{CudaError, Result};
 use crate::lock::lock;
+use ruzstd::decoding::FrameDecoder;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 pub(super) const MAGIC: &[u8; 8] = b"residuak";
 /// Bytes of a unit's key with the length of its code.
@@ -38,10 +40,18 @@ pub struct Archive {
 struct Part {
     target: Target,
     offset: u64,
-    packed: usize,
-    checksum: u32,
     bytes: usize,
+    checksum: u32,
     units: usize,
+    frames: Vec<Frame>,
+}
+
+/// Codes of some units: bytes as they are packed and as they are not.
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    units: usize,
+    packed: usize,
+    bytes: usize,
 }
 
 /// The kernels for one chip.
@@ -50,8 +60,10 @@ pub struct Kernels {
     target: Target,
     compiler: String,
     path: PathBuf,
-    places: HashMap<Key, Range<usize>>,
-    bytes: Vec<u8>,
+    /// The frame of each unit, and where its code lies in it.
+    places: Places,
+    frames: Frames,
+    packed: Vec<u8>,
 }
 
 impl Archive {
@@ -109,25 +121,22 @@ impl Archive {
         };
         let best = |part: &&Part| (part.target.machine_code, part.target.chip());
         let Some(part) = self.parts.iter().filter(fits).max_by_key(best) else { return Ok(None) };
-        let bytes = self.unpacked(part).map_err(|cause| unfit(&self.path, cause))?;
-        let places = places(&bytes, part.units)
+        let packed = self.read(part).map_err(|cause| unfit(&self.path, cause))?;
+        let (places, frames) = places(&packed, part)
             .ok_or_else(|| unfit(&self.path, "its lengths do not fit its codes".into()))?;
         let (target, compiler) = (part.target.clone(), self.compiler.clone());
-        Ok(Some(Kernels { target, compiler, path: self.path.clone(), places, bytes }))
+        Ok(Some(Kernels { target, compiler, path: self.path.clone(), places, frames, packed }))
     }
 
-    fn unpacked(&self, part: &Part) -> Result<Vec<u8>, String> {
+    fn read(&self, part: &Part) -> Result<Vec<u8>, String> {
         let mut file = File::open(&self.path).map_err(|error| error.to_string())?;
         file.seek(SeekFrom::Start(part.offset)).map_err(|error| error.to_string())?;
         let mut packed = Vec::new();
-        file.take(part.packed as u64).read_to_end(&mut packed).map_err(|error| error.to_string())?;
-        let damaged = || format!("its part for {} is damaged", part.target.name);
-        if packed.len() != part.packed || crc32fast::hash(&packed) != part.checksum {
-            return Err(damaged());
+        file.take(part.bytes as u64).read_to_end(&mut packed).map_err(|error| error.to_string())?;
+        if packed.len() != part.bytes || crc32fast::hash(&packed) != part.checksum {
+            return Err(format!("its part for {} is damaged", part.target.name));
         }
-        let mut bytes = vec![0; part.bytes];
-        let count = ruzstd::decoding::FrameDecoder::new().decode_all(&packed, &mut bytes);
-        if count.ok() != Some(part.bytes) { Err(damaged()) } else { Ok(bytes) }
+        Ok(packed)
     }
 }
 
@@ -138,8 +147,23 @@ impl Kernels {
     }
 
     fn code_of(&self, unit: &Unit, source: &str) -> Option<&[u8]> {
-        let key = Key::new(&self.compiler, source, &unit.options(&self.target));
-        self.places.get(&key).map(|place| &self.bytes[place.clone()])
+        let (frame, place) = self.place_of(unit, source)?;
+        let (packed, bytes, unpacked) = &self.frames[*frame];
+        let unpack = || {
+            let mut codes = vec![0; *bytes];
+            let count = FrameDecoder::new().decode_all(&self.packed[packed.clone()], &mut codes);
+            (count.ok() == Some(*bytes)).then_some(codes)
+        };
+        unpacked.get_or_init(unpack).as_ref()?.get(place.clone())
+    }
+
+    /// Whether the unit's code is there.
+    pub fn has(&self, unit: &Unit) -> bool {
+        self.place_of(unit, sources::source(unit.source())).is_some()
+    }
+
+    fn place_of(&self, unit: &Unit, source: &str) -> Option<&(usize, Range<usize>)> {
+        self.places.get(&Key::new(&self.compiler, source, &unit.options(&self.target)))
     }
 
     /// Number of units.
@@ -173,52 +197,66 @@ fn parsed(head: &[u8], mut offset: u64) -> Option<(String, Vec<Part>)> {
     let compiler = lines.next()?.strip_prefix("compiler ")?.to_string();
     let mut parts = Vec::new();
     for line in lines {
-        let words: Vec<&str> = line.split(' ').collect();
-        let [target, packed, checksum, bytes, units] = words[..] else { return None };
-        let part = Part {
+        let (target, numbers) = line.split_once(' ')?;
+        let numbers: Vec<usize> = numbers.split(' ').map(|word| word.parse().ok()).collect::<Option<_>>()?;
+        let [bytes, checksum, units, frames @ ..] = &numbers[..] else { return None };
+        let (frames, []) = frames.as_chunks::<3>() else { return None };
+        let frame = |&[units, packed, bytes]: &[usize; 3]| Frame { units, packed, bytes };
+        parts.push(Part {
             target: Target::of_name(target)?,
             offset,
-            packed: packed.parse().ok()?,
-            checksum: u32::from_str_radix(checksum, 16).ok()?,
-            bytes: bytes.parse().ok()?,
-            units: units.parse().ok()?,
-        };
-        offset += part.packed as u64;
-        parts.push(part);
+            bytes: *bytes,
+            checksum: u32::try_from(*checksum).ok()?,
+            units: *units,
+            frames: frames.iter().map(frame).collect(),
+        });
+        offset += *bytes as u64;
     }
     Some((compiler, parts))
 }
 
-/// The range of each unit's code; none if the lengths do not add up.
-fn places(bytes: &[u8], units: usize) -> Option<HashMap<Key, Range<usize>>> {
-    let mut start = units.checked_mul(ENTRY)?;
-    let entries = bytes.get(..start)?.as_chunks::<ENTRY>().0;
-    let mut places = HashMap::with_capacity(units);
-    for entry in entries {
-        let (key, length) = entry.split_at(16);
-        let end = start + u32::from_le_bytes(length.try_into().ok()?) as usize;
-        places.insert(Key(u128::from_le_bytes(key.try_into().ok()?)), start..end);
-        start = end;
+type Places = HashMap<Key, (usize, Range<usize>)>;
+/// Where each lies among packed bytes, its bytes unpacked, and these; none if they cannot be had.
+type Frames = Vec<(Range<usize>, usize, OnceLock<Option<Vec<u8>>>)>;
+
+/// Where the code of each unit lies, and where the frames do; none if the lengths do not add up.
+fn places(packed: &[u8], part: &Part) -> Option<(Places, Frames)> {
+    let mut begin = part.units.checked_mul(ENTRY)?;
+    let mut entries = packed.get(..begin)?.as_chunks::<ENTRY>().0.iter();
+    let (mut places, mut frames) = (HashMap::with_capacity(part.units), Vec::new());
+    for (number, frame) in part.frames.iter().enumerate() {
+        let mut start = 0_usize;
+        for entry in entries.by_ref().take(frame.units) {
+            let (key, length) = entry.split_at(16);
+            let end = start + u32::from_le_bytes(length.try_into().ok()?) as usize;
+            let key = Key(u128::from_le_bytes(key.try_into().ok()?));
+            places.insert(key, (number, start..end));
+            start = end;
+        }
+        let end = begin.checked_add(frame.packed)?;
+        (start == frame.bytes && end <= packed.len()).then_some(())?;
+        frames.push((begin..end, frame.bytes, OnceLock::new()));
+        begin = end;
     }
-    (start == bytes.len()).then_some(places)
+    (begin == packed.len() && entries.next().is_none()).then_some((places, frames))
 }
 
-/// The kernels of the installed program for a chip, unpacked at the first call; none if it has no archive, or none for
-/// the chip.
+/// The kernels of the installed program for a chip, read at the first call; none if it has no archive, or none for the
+/// chip.
 ///
 /// # Errors
 /// [`CudaError::KernelArchive`] if the archive cannot be used; kernels are then compiled.
 pub fn packed_kernels(chip: (u32, u32)) -> Result<Option<&'static Kernels>> {
     type Known = BTreeMap<(u32, u32), Result<Option<&'static Kernels>, CudaError>>;
     static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
-    let unpacked = || {
+    let read = || {
         let Some(path) = place::of_archive() else { return Ok(None) };
         let kernels = Archive::open(&path)?.kernels(chip)?;
         // Leaked, because modules loaded from it live as long as the process.
         Ok(kernels.map(|kernels| &*Box::leak(Box::new(kernels))))
     };
-    // The lock makes other threads wait while one unpacks the kernels.
-    Ok(lock(&KNOWN).entry(chip).or_insert_with(unpacked).clone()?)
+    // Who asks while another thread reads them waits for it.
+    Ok(lock(&KNOWN).entry(chip).or_insert_with(read).clone()?)
 }
 
 #[cfg(test)]
@@ -250,11 +288,18 @@ mod tests {
 
     #[test]
     fn heads_of_other_versions_are_refused() {
-        assert!(parsed(b"compiler 12.9\nsm_90 10 00000000 20 0\n", 16).is_some());
-        for head in ["", "12.9", "compiler 12.9\nsm_90 10", "compiler 12.9\nsm_x 10 00000000 20 0"] {
+        let (_, parts) = parsed(b"compiler 12.9\nsm_90 23 0 1 1 3 5\n", 16).unwrap();
+        for head in [
+            "",
+            "12.9",
+            "compiler 12.9\nsm_90 10",
+            "compiler 12.9\nsm_x 23 0 1",
+            "compiler 12.9\nsm_90 23 0 1 1",
+        ] {
             assert!(parsed(head.as_bytes(), 16).is_none(), "{head}");
         }
-        let lying = [&[0; 16], &5_u32.to_le_bytes()[..], &[1, 2, 3]].concat();
-        assert!(places(&lying, 1).is_none() && places(&lying, usize::MAX).is_none());
+        let entry = |length: u32| [&[0; 16], &length.to_le_bytes()[..], &[1, 2, 3]].concat();
+        assert!(places(&entry(5), &parts[0]).is_some());
+        assert!(places(&entry(6), &parts[0]).is_none() && places(&entry(5)[..22], &parts[0]).is_none());
     }
 }

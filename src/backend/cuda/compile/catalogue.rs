@@ -146,11 +146,12 @@ fn compressed(units: &mut Vec<Unit>) {
         units.extend(
             halves.iter().map(|&h| Unit::new("compressed_grid.cu").with("SCALAR", value).class(unit(h))),
         );
-        let mirrored = tuning::STENCILS[2] + tuning::GRID_MIRRORED;
+        let [.., all] = tuning::STENCILS;
+        let mirrored = all + tuning::GRID_MIRRORED;
         units.push(Unit::new("compressed_grid.cu").with("SCALAR", value).class(mirrored));
     }
     for value in ["f32", "f64"] {
-        let [flat, few, all] = tuning::STENCILS;
+        let [flat, few, _, all] = tuning::STENCILS;
         let (mirrored, parts, marks) =
             (all + tuning::GRID_MIRRORED, tuning::GRID_HOLES, 2 * tuning::GRID_HOLES);
         let holes = [flat + parts, few + parts, all + parts, flat + marks, few + marks, mirrored + marks];

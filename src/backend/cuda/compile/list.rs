@@ -1,7 +1,9 @@
-//! The units that solves need: a recorded list, `units.txt`. The units of a first solve are compiled ahead from it, and
-//! packages contain all of it compiled ([`archive`](super::archive)).
+//! The units that solves need. `units.txt` has those of a first solve, which are compiled ahead, and those with programs.
+//! Packages contain these and all others that solves can ask for ([`asked`](super::asked)), compiled.
 
+use super::asked::asked_units;
 use super::{SOURCES, Unit, programs};
+use std::collections::HashSet;
 
 /// The units, one in each line, as `RESIDUA_UNITS` writes them. `[name]` begins a section.
 const UNITS: &str = include_str!("units.txt");
@@ -17,9 +19,16 @@ pub fn units_of_an_ordering() -> Vec<Unit> {
     part("ordering").filter_map(parsed).collect()
 }
 
-/// All units of the list: those that were needed for a collection of systems, types, methods, preconditioners and
-/// formats, and corresponding ones for matrices of other sizes. Packages contain them compiled.
+/// All units that solves can ask for. Packages contain them compiled.
 pub fn listed_units() -> Vec<Unit> {
+    let lines = ["solve", "ordering", "programs"].into_iter().flat_map(part).filter_map(parsed);
+    let mut known = HashSet::new();
+    lines.chain(asked_units().iter().copied()).filter(|unit| known.insert(*unit)).collect()
+}
+
+/// All units of `units.txt`, among them those that solves were seen to load.
+#[cfg(test)]
+pub(super) fn recorded_units() -> Vec<Unit> {
     lines().filter(|line| !line.starts_with('[')).filter_map(parsed).collect()
 }
 
@@ -50,11 +59,11 @@ fn parsed(line: &'static str) -> Option<Unit> {
 mod tests {
     use super::*;
     use crate::backend::cuda::compile::catalogue;
-    use std::collections::{BTreeMap, BTreeSet, HashSet};
+    use std::collections::{BTreeMap, BTreeSet};
 
     #[test]
     fn every_line_is_a_unit_and_stands_once() {
-        let described: Vec<String> = listed_units().iter().map(Unit::describe).collect();
+        let described: Vec<String> = recorded_units().iter().map(Unit::describe).collect();
         let expected: Vec<&str> = lines().filter(|line| !line.starts_with('[')).collect();
         assert_eq!(described, expected);
         assert_eq!(described.iter().collect::<BTreeSet<_>>().len(), described.len());

@@ -8,6 +8,7 @@
 
 mod ahead;
 mod archive;
+mod asked;
 mod cache;
 mod catalogue;
 mod key;

@@ -3,15 +3,21 @@
 use super::archive::MAGIC;
 use super::key::Key;
 use super::{Compiler, Target, Unit, listed_units, packed_kernels, sources};
+use crate::backend::cuda::tuning;
 use crate::error::{CudaError, Result};
 use crate::lock::lock;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, available_parallelism};
+
+/// Bytes of code from which on a frame is closed. A solve needs some twenty units of as many files, and each waits until
+/// its frame is unpacked.
+const FRAME: usize = 1 << 21;
 
 /// The bytes of an archive: `code` returns the code of a unit for a target, `sm_90` or `compute_90`, as the compiler of
 /// release `compiler` makes it; `compress` makes one zstd frame of its input.
@@ -45,25 +51,40 @@ pub fn pack(
     let mut units = units.to_vec();
     // Similar units are next to each other, which helps compression.
     units.sort_by_cached_key(Unit::describe);
-    let work: Vec<(&str, &Unit)> =
-        targets.iter().flat_map(|target| units.iter().map(|unit| (*target, unit))).collect();
+    let known = |name: &&str| {
+        Target::of_name(name).ok_or_else(|| failed(format!("{name} is neither sm_ nor compute_")))
+    };
+    let targets = targets.iter().map(known).collect::<Result<Vec<Target>, _>>()?;
+    let units_of = |target: &Target| -> Vec<Unit> {
+        units.iter().copied().filter(|unit| tuning::suits(unit, target.chip())).collect()
+    };
+    let work: Vec<(&str, Unit)> = targets
+        .iter()
+        .flat_map(|target| units_of(target).into_iter().map(|unit| (target.name.as_str(), unit)))
+        .collect();
     let codes: Vec<Vec<u8>> = by_all_threads(&work, |(target, unit)| code(unit, target))?;
-    let mut head = format!("compiler {compiler}\n");
+    let (mut head, mut codes) = (format!("compiler {compiler}\n"), &codes[..]);
     let mut frames = Vec::new();
-    for (name, codes) in targets.iter().zip(codes.chunks(units.len().max(1))) {
-        let target =
-            Target::of_name(name).ok_or_else(|| failed(format!("{name} is neither sm_ nor compute_")))?;
+    for target in &targets {
+        let units = units_of(target);
+        let (own, others) = codes.split_at(units.len());
+        codes = others;
         let mut bytes = Vec::new();
-        for (unit, code) in units.iter().zip(codes) {
-            let key = Key::new(compiler, sources::source(unit.source()), &unit.options(&target));
+        for (unit, code) in units.iter().zip(own) {
+            let key = Key::new(compiler, sources::source(unit.source()), &unit.options(target));
             bytes.extend(key.0.to_le_bytes());
             bytes.extend((code.len() as u32).to_le_bytes());
         }
-        codes.iter().for_each(|code| bytes.extend_from_slice(code));
-        let frame = compress(&bytes).map_err(|error| failed(format!("compressing: {error}")))?;
-        let checksum = crc32fast::hash(&frame);
-        head += &format!("{name} {} {checksum:08x} {} {}\n", frame.len(), bytes.len(), units.len());
-        frames.extend(frame);
+        let mut line = String::new();
+        for alike in together(&units, own) {
+            let unpacked = own[alike.clone()].concat();
+            let frame = compress(&unpacked).map_err(|error| failed(format!("compressing: {error}")))?;
+            line += &format!(" {} {} {}", alike.len(), frame.len(), unpacked.len());
+            bytes.extend(frame);
+        }
+        let name = &target.name;
+        head += &format!("{name} {} {} {}{line}\n", bytes.len(), crc32fast::hash(&bytes), units.len());
+        frames.extend(bytes);
     }
     let mut archive = MAGIC.to_vec();
     archive.extend((head.len() as u32).to_le_bytes());
@@ -71,6 +92,23 @@ pub fn pack(
     archive.extend(head.as_bytes());
     archive.extend(frames);
     Ok(archive)
+}
+
+/// Units whose codes share a frame: units of one file, as many as make [`FRAME`] bytes.
+fn together(units: &[Unit], codes: &[Vec<u8>]) -> Vec<Range<usize>> {
+    let mut frames: Vec<Range<usize>> = Vec::new();
+    let mut bytes = 0;
+    for (place, (unit, code)) in units.iter().zip(codes).enumerate() {
+        match frames.last_mut() {
+            Some(last) if units[last.start].source() == unit.source() && bytes < FRAME => last.end += 1,
+            _ => {
+                frames.push(place..place + 1);
+                bytes = 0;
+            }
+        }
+        bytes += code.len();
+    }
+    frames
 }
 
 /// Compiles units for targets and writes an archive of them, compressed by the program `zstd`; returns its size in
@@ -110,9 +148,10 @@ pub fn write_archive(path: &Path, targets: &[&str], units: &[Unit]) -> Result<u6
 /// As [`Compiler::image`], and [`CudaError::NoCompiler`] if a compiler is needed and there is none.
 pub fn prepare(chip: (u32, u32)) -> Result<(usize, usize)> {
     let mut units = listed_units();
+    units.retain(|unit| tuning::suits(unit, chip));
     let listed = units.len();
     let packed = packed_kernels(chip).ok().flatten();
-    units.retain(|unit| packed.is_none_or(|kernels| kernels.code(unit).is_none()));
+    units.retain(|unit| packed.is_none_or(|kernels| !kernels.has(unit)));
     if !units.is_empty() {
         let compiler = Compiler::get()?;
         by_all_threads(&units, |unit| compiler.image(unit, chip).map(drop))?;

@@ -197,7 +197,7 @@ fn limit(longest: usize) -> u32 {
 impl CompressedSteps for Cuda {
     type Balanced = super::Balanced;
 
-    const STENCILS: bool = true;
+    const STENCILS: &'static [u32] = &tuning::STENCILS;
 
     fn compressed_is_grid(
         &self,

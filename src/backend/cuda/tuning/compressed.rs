@@ -93,8 +93,10 @@ pub(in crate::backend::cuda) const STENCIL_ROWS: usize = 4;
 /// Up to this number of stencil points, the elements of x take few registers.
 const FEW_PLACES: u32 = 9;
 
-/// Classes for 5, 7 and 27 points: the class of a unit is the bit mask of its stencil points.
-pub(in crate::backend::cuda) const STENCILS: [u32; 3] = [0x1_7400, 0x41_7410, (1 << 27) - 1];
+/// The stencils that have kernels: 5 points of a plane, 7 of space, 9 of a plane, and 27. The class of a unit is the bit
+/// mask of its stencil points, so any other stencil would be a unit that no package has; rows that are parts of one are
+/// multiplied by their kinds instead.
+pub(in crate::backend::cuda) const STENCILS: [u32; 4] = [0x1_7400, 0x41_7410, 0x3_fe00, (1 << 27) - 1];
 
 /// Rows per thread.
 fn stencil_rows(bytes: usize) -> usize {

@@ -1,6 +1,6 @@
 //! Constants and launch shapes of products with a stencil on the points of a grid.
 
-use super::{PARTIALS, Shape, compressed_march::compressed_march};
+use super::{PARTIALS, STENCILS, Shape, compressed_march::compressed_march};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
 use crate::backend::{StencilParts, cuda::Cuda};
@@ -152,7 +152,31 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     ]
 }
 
-/// The use of the sums of a product with a grid's stencil.
+/// The classes of units for elements of type T.
+pub(in crate::backend::cuda) fn grid_classes<T: Scalar>() -> Vec<u32> {
+    let runs = (RUN_BYTES / size_of::<T>()).ilog2();
+    let stencils = stencils().filter(|stencil| stencil.holes == Holes::None || !T::COMPLEX);
+    stencils
+        .flat_map(|stencil| (0..=runs).map(move |halved| stencil.class() + halved * GRID_HALVED))
+        .collect()
+}
+
+/// Every stencil that has kernels, with every kind of holes.
+pub(super) fn stencils() -> impl Iterator<Item = GridStencil> {
+    let kinds = [
+        (false, Holes::None),
+        (false, Holes::Parts),
+        (false, Holes::Marks),
+        (true, Holes::None),
+        (true, Holes::Marks),
+    ];
+    let all = STENCILS
+        .into_iter()
+        .flat_map(move |places| kinds.map(|(mirrored, holes)| GridStencil { places, mirrored, holes }));
+    all.filter(|stencil| !stencil.mirrored || is_long(stencil.places))
+}
+
+/// What is done with the sums.
 #[derive(Clone, Copy, PartialEq)]
 pub(in crate::backend::cuda) enum GridEnd {
     Product,

@@ -56,6 +56,18 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     ]
 }
 
+/// The classes of units for elements of type T.
+pub(in crate::backend::cuda) fn march_classes<T: Scalar>() -> Vec<u32> {
+    compressed_grid::stencils().filter(|&stencil| marches::<T>(stencil)).map(GridStencil::class).collect()
+}
+
+/// Returns whether blocks may march through the planes of a stencil: it has some, and blocks would not wait for their
+/// slowest warp.
+fn marches<T: Scalar>(stencil: GridStencil) -> bool {
+    let kept = stencil.holes != Holes::Parts || !compressed_grid::is_long(stencil.places);
+    !T::COMPLEX && compressed_grid::is_deep(stencil.places) && kept
+}
+
 /// How planes are divided: the number of groups of lines, the lines of the largest group, and the number of slabs of
 /// planes. Each group of each slab has one block.
 struct Cut {
@@ -80,14 +92,7 @@ pub(super) fn compressed_march<T: Scalar>(
     let multiprocessors = chip.multiprocessors as usize;
     let fewest = if stencil.holes == Holes::Parts { FEWEST_OF_PARTS } else { FEWEST_BYTES };
     let many = bytes >= fewest * multiprocessors;
-    let kept = stencil.holes != Holes::Parts || !compressed_grid::is_long(stencil.places);
-    if chip.capability < (9, 0)
-        || T::COMPLEX
-        || !compressed_grid::is_deep(stencil.places)
-        || !whole
-        || !many
-        || !kept
-    {
+    if chip.capability < (9, 0) || !marches::<T>(stencil) || !whole || !many {
         return None;
     }
     let runs = line / RUN_BYTES;

@@ -57,8 +57,10 @@ pub(super) use compressed::{
 };
 
 pub(super) use compressed_grid::{
-    CompressedGrid, GRID_HALVED, GRID_HOLES, GRID_MIRRORED, GridEnd, GridStencil, compressed_grid, marks_pay,
+    CompressedGrid, GRID_HALVED, GRID_HOLES, GRID_MIRRORED, GridEnd, GridStencil, compressed_grid,
+    grid_classes, marks_pay,
 };
+pub(super) use compressed_march::march_classes;
 pub(super) use peers::{PART_RANKS, PEERS_MOST, ROWS_BLOCKS, peers, peers_rows, peers_words};
 pub(super) use sources::{gather_sum, per_run, stage_runs, stages_runs, sum_staged};
 pub(super) use sparse::{
@@ -177,6 +179,18 @@ fn krylov_constants() -> Vec<(&'static str, u32)> {
 /// launch.
 pub(super) fn starts_early(unit: &Unit) -> bool {
     products::starts_early(unit.source())
+}
+
+/// Returns whether a chip of this capability can ask for a unit: chips before 9.0 have neither clusters nor copies in
+/// bulk.
+pub(super) fn suits(unit: &Unit, capability: (u32, u32)) -> bool {
+    let alone = match unit.source() {
+        "cg_resident.cu" | "minres_resident.cu" => resident::cluster(unit.size_class()) <= 1,
+        "bfs.cu" | "cuthill_mckee.cu" => unit.size_class() <= 1,
+        "compressed_march.cu" | "scan_bulk.cu" => false,
+        _ => true,
+    };
+    alone || capability >= (9, 0)
 }
 
 /// Returns whether the kernels of a unit depend on x in the first-level cache, so that shared memory should take no

@@ -28,6 +28,11 @@ const fn class(cluster: u32, threads: u32, rows: u32) -> u32 {
     cluster << 24 | rows << 16 | threads
 }
 
+/// Blocks of the cluster of a class; 0 for blocks without one.
+pub(super) const fn cluster(class: u32) -> u32 {
+    class >> 24
+}
+
 /// Classes for which the kernel is compiled ahead of use. The last is the one that tests compile for every chip: it has
 /// clusters, which are replaced by blocks that synchronise through memory on chips without clusters.
 pub(in crate::backend::cuda) const RESIDENT: [u32; 3] =
@@ -35,7 +40,7 @@ pub(in crate::backend::cuda) const RESIDENT: [u32; 3] =
 
 /// The macros for a class.
 pub(super) fn constants(class: u32) -> Vec<(&'static str, u32)> {
-    vec![("CLUSTER", class >> 24), ("ROWS", class >> 16 & 0xff), ("THREADS", class & 0xffff)]
+    vec![("CLUSTER", cluster(class)), ("ROWS", class >> 16 & 0xff), ("THREADS", class & 0xffff)]
 }
 
 /// Shapes that keep a system of `n` rows on the chip, the fastest first (measured on an H200:
