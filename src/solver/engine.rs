@@ -212,6 +212,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             options: &options,
             notes: &mut notes,
             mesh: None,
+            units: None,
         };
         let levels = planner.facts(nonzeros).may_take_levels().then_some(hermitian);
         let mut spent = 0.0;
@@ -228,6 +229,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             timed(&mut planner.notes.seconds.look, || judged_by(backend, a, (wishes, &options), hermitian))?;
         if let Some(scaled) = &scaled {
             planner.notes.decisions.push(scaling_decision(scaled, &norms));
+            planner.units = scaled.units();
         }
         let open = wishes.updates && wishes.can_stay_open();
         let mut system = if open { planner.open(a)? } else { planner.system(a)? };
@@ -473,6 +475,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             options: &options,
             notes: &mut notes,
             mesh: None,
+            units: self.scaled.as_ref().and_then(Equilibrated::units),
         })?;
         self.core.replace(system, notes);
         Ok(())
