@@ -117,6 +117,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const auto of_row = [=](u64 i, const Row<R>& row, const Tile&) {
         const R own = largest[i];
         u32 strong = 0;
+        // A hub's row is long, and set apart.
+        if (!finite(own)) {
+            lengths[i] = 0;
+            return;
+        }
         for (u32 at = 0; at < row.length; at++)
             strong += row.columns[at] != i && is_strong(threshold, own, row.there(at), row.values[at]);
         lengths[i] = strong;
@@ -131,6 +136,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     __shared__ f32 near_weights[ROOM];
     const auto of_row = [&](u64 i, const Row<R>& row, const Tile& tile) {
         const R own = largest[i];
+        if (!finite(own)) return;
         u32* const to = tile.near ? near_neighbours : neighbours;
         f32* const weight_to = tile.near ? near_weights : weights;
         u64 place = starts[i] - (tile.near ? u64(starts[tile.from]) : 0);

@@ -25,6 +25,7 @@
 //! memory, and a caller passes its own buffers.
 
 mod batch;
+mod classical;
 mod coarsen;
 mod communicator;
 mod compressed;
@@ -56,6 +57,7 @@ mod vector;
 #[cfg(feature = "cuda")]
 pub(crate) use batch::{BESIDE, ITERATIONS, NORM_UNITS, POWERS, REFINEMENTS};
 pub use batch::{BatchElimination, BatchEntries, BatchGoal, BatchParts, BatchSteps, BatchVectors, UNCERTAIN};
+pub use classical::ClassicalSteps;
 pub use coarsen::{CoarseningSteps, EXPONENTS, SMALLEST_LUMPED};
 #[cfg(all(unix, feature = "cuda", feature = "ranks"))]
 pub(crate) use communicator::or_by_way_of_hosts;

@@ -35,12 +35,13 @@ impl<B: GroupingSteps> Aggregates<B> {
     /// `graph` has the strong couplings in both directions, and `couplings` is the number of all couplings of the
     /// matrix; without it there is always a second pass. Only counts are used for decisions, so that all backends
     /// decide alike. Each of the `stiff` nodes, which have no neighbours in `graph`, becomes an aggregate by itself,
-    /// numbered after the others.
+    /// numbered after the others. So does each of the `hubs`, but nodes that are in no other aggregate may join it.
     pub(super) fn new(
         backend: &B,
         graph: &Csr<f32, B>,
         couplings: Option<usize>,
         stiff: Option<&B::Slice<u32>>,
+        hubs: Option<&B::Slice<u32>>,
     ) -> Result<Self> {
         let (n, pattern) = (graph.rows(), graph.parts().pattern());
         let mut of = backend.buffer::<u32>(n)?;
@@ -48,10 +49,24 @@ impl<B: GroupingSteps> Aggregates<B> {
         let mut flags = backend.buffer(n + 1)?;
         let mut places = backend.buffer(n + 1)?;
         let mut count = 0;
+        let alone_in_one = |nodes: &B::Slice<u32>, of: &mut B::Vec<u32>, count: &mut u32| -> Result<()> {
+            let mut own = backend.buffer::<u32>(B::len(nodes))?;
+            backend.sequence::<u32>(&mut own)?;
+            backend.add_constant(*count, &mut own)?;
+            backend.scatter::<u32, u32>(&own, nodes, of)?;
+            *count += B::len(nodes) as u32;
+            Ok(())
+        };
+        // A node whose neighbours are all hubs is not to be the root of a group.
+        let mut least = 0;
+        if let Some(hubs) = hubs {
+            alone_in_one(hubs, &mut of, &mut count)?;
+            least = 1;
+        }
         let mostly_strong = couplings.is_some_and(|all| 2 * graph.nonzeros() >= all);
-        for neighbours in [0, 2] {
+        for neighbours in [least, 2] {
             backend.ungrouped(pattern, &of, &mut flags)?;
-            if neighbours > 0 && mostly_strong {
+            if neighbours > 1 && mostly_strong {
                 backend.exclusive_scan(&flags, &mut places)?;
                 let left = backend.value(B::part(&places, n..n + 1))?;
                 if 100 * u64::from(left) >= MANY_LEFT * n as u64 {
@@ -86,11 +101,7 @@ impl<B: GroupingSteps> Aggregates<B> {
             backend.group_sizes(&of, None, &mut sizes)?;
             backend.histogram(B::part(&sizes, 0..count as usize), &mut of_size)?;
             alone = backend.value(B::part(&of_size, 1..2))?;
-            let mut own = backend.buffer::<u32>(B::len(stiff))?;
-            backend.sequence::<u32>(&mut own)?;
-            backend.add_constant(count, &mut own)?;
-            backend.scatter::<u32, u32>(&own, stiff, &mut of)?;
-            count += B::len(stiff) as u32;
+            alone_in_one(stiff, &mut of, &mut count)?;
         }
         Ok(Self { of, count: count as usize, alone: alone as usize })
     }
@@ -101,7 +112,35 @@ mod tests {
     use super::*;
     use crate::backend::Host;
     use crate::generate;
+    use crate::multigrid::stiff::hubs;
     use crate::multigrid::strength::{Nodes, strong_couplings};
+
+    #[test]
+    fn hubs_are_by_themselves_and_those_with_no_other_neighbour_join_them() {
+        // A path of 300 nodes, each of which is a neighbour of node 300, which has 200 more with no other neighbour.
+        let mut entries = crate::matrix::Triplets::new(501, 501).unwrap();
+        let mut couple = |i: usize, j: usize, size: f64| {
+            for (row, column, value) in [(i, j, -size), (j, i, -size), (i, i, size), (j, j, size)] {
+                entries.push(row, column, value).unwrap();
+            }
+        };
+        (0..299).for_each(|i| couple(i, i + 1, 1.0));
+        (0..300).for_each(|i| couple(i, 300, 0.9));
+        (301..501).for_each(|i| couple(i, 300, 0.9));
+        let a = crate::assemble::to_csr(&Host, entries).unwrap();
+        let hubs = hubs(&Host, &a, 501).unwrap().unwrap();
+        assert_eq!(hubs, [300]);
+        let graph = strong_couplings(&Host, &a, &Nodes::default(), 0.25, Some(&hubs)).unwrap();
+        assert!(graph.row(300).0.is_empty() && graph.row(0).0 == [1, 300]);
+        let Aggregates { of, count, .. } = Aggregates::new(&Host, &graph, None, None, Some(&hubs)).unwrap();
+        assert!((301..501).all(|leaf| of[leaf] == of[300]));
+        assert!((0..300).all(|node| of[node] != of[300] && (of[node] as usize) < count));
+        assert!(hubs_of(&generate::poisson3d_27(12, 12, 12).unwrap()).is_none());
+    }
+
+    fn hubs_of(a: &Csr<f64>) -> Option<Vec<u32>> {
+        hubs(&Host, a, (0..a.rows()).map(|row| a.row(row).0.len() as u32).max().unwrap()).unwrap()
+    }
 
     #[test]
     fn many_who_are_left_join_others_where_most_couplings_are_strong() {
@@ -114,7 +153,7 @@ mod tests {
             let a = a.unwrap();
             let graph = strong_couplings(&Host, &a, &Nodes::default(), 0.25, None).unwrap();
             let [always, counted] = [None, Some(a.nonzeros() - a.rows())]
-                .map(|couplings| Aggregates::new(&Host, &graph, couplings, None).unwrap());
+                .map(|couplings| Aggregates::new(&Host, &graph, couplings, None, None).unwrap());
             assert!(counted.of.iter().all(|&group| group != NO_GROUP), "{what}");
             if joined {
                 assert!(

@@ -59,6 +59,11 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Scales<T, B> {
         Ok(f64::from(backend.value(&self.strong)?) > MANY * B::len(&self.of_sums) as f64)
     }
 
+    /// Returns whether an unknown is coupled to another so strongly. The host waits for the backend.
+    pub(super) fn some_are_strong(&self, backend: &B) -> Result<bool> {
+        Ok(backend.value(&self.strong)? > 0)
+    }
+
     /// Only the reciprocals of the row sums.
     pub(super) fn sums(backend: &B, a: CsrParts<'_, T, B>) -> Result<B::Vec<T::Real>> {
         let (mut of_diagonal, mut of_sums) = (backend.buffer(a.rows)?, backend.buffer(a.rows)?);

@@ -18,12 +18,12 @@ use super::MultigridBackend;
 use super::blocks::{MANY, STRONG};
 use super::classical::Diagonal;
 use super::setup::conjugate_transpose;
-use crate::backend::Host;
+use crate::backend::{Host, Offsets};
 use crate::error::Result;
 use crate::matrix::{Csr, add};
 use crate::parallel::{both, of_stretches};
 use crate::scalar::{Real, Scalar};
-use num_traits::Zero;
+use num_traits::{One, Zero};
 
 /// Diffusion below this fraction of the magnitudes is rounding error, as in rows that were scaled.
 const ROUNDING: f64 = 1e-9;
@@ -133,13 +133,24 @@ pub(super) fn with_diffusion<T: Scalar, B: MultigridBackend>(backend: &B, a: Csr
 }
 
 /// S, whose strong couplings define the aggregates (those of A may go only one way along the convection), and A^H, on
-/// one pattern.
+/// one pattern. What S 1 differs from A 1 is added to the diagonal of S: then a prolongation that is smoothed with S
+/// still represents constants where a flow crosses the boundary.
 pub(super) fn symmetric_part<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
 ) -> Result<[Csr<T, B>; 2]> {
     let (adjoint, half) = (conjugate_transpose(backend, a)?, T::from_f64(0.5));
     let symmetric = add(backend, half, a, half, &adjoint)?;
+    let n = a.rows();
+    let (mut ones, mut sums) = (backend.buffer::<T>(n)?, backend.buffer::<T>(n)?);
+    backend.fill(T::one(), &mut ones)?;
+    symmetric.product(backend, T::one(), &ones, T::zero(), &mut sums)?;
+    a.product(backend, T::one(), &ones, -T::one(), &mut sums)?;
+    let (mut offsets, mut indices) = (backend.buffer::<u32>(n + 1)?, backend.buffer::<u32>(n)?);
+    backend.sequence::<u32>(&mut offsets)?;
+    backend.sequence::<u32>(&mut indices)?;
+    let missing = Csr::from_parts_unchecked(n, n, Offsets::Narrow(offsets), indices, sums);
+    let symmetric = add(backend, T::one(), &symmetric, T::one(), &missing)?;
     Ok([symmetric, add(backend, T::zero(), a, T::one(), &adjoint)?])
 }
 

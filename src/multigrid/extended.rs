@@ -19,9 +19,11 @@
 //! where a'_kl is a_kl if its sign is opposite to the diagonal's, else zero. If rows of A sum to zero, so do those of
 //! I - P: a constant is interpolated exactly.
 
-use super::classical::Diagonal;
+use super::classical::{Diagonal, coarse_unknowns, strong_dependences};
 use super::pattern::{Pattern, Places, SCALED, keep_largest, task_of};
 use super::strength::packed;
+use crate::backend::{ClassicalSteps, Host};
+use crate::error::Result;
 use crate::matrix::Csr;
 use crate::parallel::{both, of_stretches};
 use crate::scalar::Scalar;
@@ -30,6 +32,19 @@ use num_traits::{Float, Zero};
 /// A strong fine neighbour with a longer row is replaced by e_i too, because its row would be read for each unknown
 /// that depends on it. An unknown with so many neighbours is rarely fine.
 const LONGEST: usize = 1 << 10;
+
+impl ClassicalSteps for Host {
+    fn classical_prolongation<T: Scalar>(&self, a: &Csr<T>, strength: f64, weights: usize) -> Result<Csr<T>> {
+        let diagonal = Diagonal::of(a);
+        let dependences = strong_dependences(a, &diagonal, strength);
+        let coarse = coarse_unknowns(&dependences);
+        Ok(extended(a, &dependences, &coarse, &diagonal, weights))
+    }
+
+    fn with_fewer_weights<T: Scalar>(&self, p: &Csr<T>, weights: usize) -> Result<Csr<T>> {
+        Ok(with_fewer_weights(p, weights))
+    }
+}
 
 /// The data from which rows of the prolongation are computed.
 struct Level<'a, T: Scalar> {
@@ -116,7 +131,7 @@ impl<T: Scalar> Level<'_, T> {
 
 /// The prolongation: rows of the identity for `coarse` unknowns, and for others the `most` weights of largest
 /// magnitude, scaled so that their sum stays the same. Rows are independent, so the number of threads changes no bit.
-pub(super) fn extended<T: Scalar>(
+fn extended<T: Scalar>(
     a: &Csr<T>,
     dependences: &Pattern,
     coarse: &[bool],
@@ -146,7 +161,7 @@ pub(super) fn extended<T: Scalar>(
 }
 
 /// The prolongation with fewer weights a row.
-pub(super) fn with_fewer_weights<T: Scalar>(p: &Csr<T>, most: usize) -> Csr<T> {
+fn with_fewer_weights<T: Scalar>(p: &Csr<T>, most: usize) -> Csr<T> {
     by_rows(
         (p.rows(), p.columns()),
         || (),
@@ -208,7 +223,6 @@ mod tests {
     use super::*;
     use crate::generate;
     use crate::multigrid::classical::tests::matrices;
-    use crate::multigrid::classical::{coarse_unknowns, strong_dependences};
     use num_complex::Complex;
     use std::collections::BTreeSet;
 

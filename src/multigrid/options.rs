@@ -24,16 +24,17 @@ pub enum Smoothing {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Coarsening {
-    /// Classical if A is not Hermitian, nearly all its couplings have the opposite sign to the diagonal, nodes have one
-    /// unknown, and no vectors are given; else aggregates.
+    /// Classical if nearly all couplings have the opposite sign to the diagonal, nodes have one unknown, no vectors are
+    /// given, and A is not Hermitian, or is a large grid whose couplings jump by four decades in many rows; else
+    /// aggregates.
     #[default]
     Auto,
     /// Aggregates of strongly coupled unknowns.
     Aggregation,
     /// Some of the unknowns, from which the others interpolate, and no grids: for M-matrices, whose couplings have the
     /// opposite sign to the diagonal. It takes fewer iterations than aggregates if couplings have a direction or for
-    /// networks without geometry, but more entries and time for the setup, which runs on the CPU. For matrices whose
-    /// nodes have one unknown, without given vectors.
+    /// networks without geometry, but more entries and time for the setup. For matrices whose nodes have one unknown,
+    /// without given vectors.
     Classical,
 }
 

@@ -65,6 +65,20 @@ impl<T: Scalar, B: MultigridBackend> Scaled<T, B> {
         Ok(Self { left, right })
     }
 
+    /// The diagonals for D A D, if these are for A; `inverse` is the diagonal of D^-1.
+    pub(super) fn within(self, backend: &B, inverse: &B::Slice<T>) -> Result<Self> {
+        let times = |factors: B::Vec<T>| -> Result<B::Vec<T>> {
+            let mut both = backend.buffer(B::len(&factors))?;
+            backend.multiply(&factors, inverse, &mut both)?;
+            Ok(both)
+        };
+        let right = match self.right {
+            Some(right) => times(right)?,
+            None => copied(backend, inverse)?,
+        };
+        Ok(Self { left: self.left.map(times).transpose()?, right: Some(right) })
+    }
+
     /// z = R M L r, where `cycle` applies M; `between` is a vector of the same length.
     pub(super) fn around(
         &self,
@@ -88,6 +102,11 @@ impl<T: Scalar, B: MultigridBackend> Scaled<T, B> {
     pub(super) fn storage_bytes(&self) -> usize {
         self.left.iter().chain(&self.right).map(|factors| B::len(factors) * size_of::<T>()).sum()
     }
+}
+
+/// Whether constants are near the null space of A.
+pub(super) fn has_near_constants<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<bool> {
+    Ok(relative_sums(backend, a)? <= SMALL)
 }
 
 /// R for a Hermitian matrix for which constants are not near the null space, provided that they are for R^H A R. For
@@ -188,6 +207,44 @@ mod tests {
     use super::*;
     use crate::generate;
     use crate::multigrid::symmetrize::tests::of;
+    use crate::multigrid::{Multigrid, MultigridOptions};
+    use crate::precondition::Preconditioner;
+
+    #[test]
+    fn a_scaled_matrix_has_the_levels_of_the_one_before() {
+        let n = 11 * 12 * 13;
+        let a = generate::jumping([11, 12, 13], 1e6, 3, 1).unwrap();
+        let power = |i: usize| a.get(i, i).unwrap().sqrt().log2().round().exp2();
+        let units: Vec<f64> = (0..n).map(power).collect();
+        let inverse: Vec<f64> = units.iter().map(|unit| unit.recip()).collect();
+        let scaled = |a: &Csr<f64>| times(&crate::Host, a, &inverse, &inverse).unwrap();
+        let options = MultigridOptions::default().boxes(false);
+        let make = |a: &Csr<f64>| Multigrid::new(&crate::Host, a, &options).map(Some);
+        let of_scaled = |a: &Csr<f64>| {
+            Multigrid::in_units_of(&crate::Host, &scaled(a), units.clone(), make).unwrap().unwrap()
+        };
+        let applied = |m: &Multigrid<f64, crate::Host>, r: &[f64]| {
+            let mut z = vec![0.0; n];
+            m.apply(&crate::Host, r, &mut z).unwrap();
+            z
+        };
+        let product = |x: &[f64]| -> Vec<f64> { x.iter().zip(&units).map(|(x, unit)| x * unit).collect() };
+        let mut random = crate::random::Random::new(5);
+        let r: Vec<f64> = (0..n).map(|_| random.between(-1.0, 1.0)).collect();
+        // Powers of two round nothing.
+        let expected = |a: &Csr<f64>| product(&applied(&make(a).unwrap().unwrap(), &product(&r)));
+        let mut m = of_scaled(&a);
+        assert_eq!(applied(&m, &r), expected(&a));
+        let other = a.map(|value| 3.0 * value);
+        m.update(&crate::Host, &scaled(&other)).unwrap();
+        assert_eq!(applied(&m, &r), expected(&other));
+        // Constants are not near the null space of a mass matrix, in whatever units.
+        let mass = generate::poisson2d(40, 40).unwrap().map(f64::abs);
+        let other = vec![2.0; 1600];
+        let m = Multigrid::in_units_of(&crate::Host, &mass, other, make).unwrap().unwrap();
+        assert_eq!(m.facts(), make(&mass).unwrap().unwrap().facts());
+        assert!(m.units.is_none());
+    }
 
     #[test]
     fn where_a_diagonal_entry_is_missing_nothing_is_scaled() {

@@ -2,11 +2,9 @@
 
 use super::aggregate::Aggregates;
 use super::blocks::Scales;
-use super::classical::{Diagonal, coarse_unknowns, strong_dependences};
 use super::diffusion::{symmetric_part, with_diffusion};
 use super::energy::of_least_energy;
-use super::extended::{extended, with_fewer_weights};
-use super::stiff::stiff_unknowns;
+use super::stiff::{hubs, stiff_unknowns};
 use super::strength::{Nodes, damping, strong_couplings};
 use super::tentative::{Groups, NearNull, Parts, parts_of, tentative};
 use super::{Coarsening, LevelFacts, MultigridBackend, MultigridOptions, Prolongation, Smoothing};
@@ -56,7 +54,7 @@ pub(super) struct Plan<T: Scalar, B: CoarseningSteps> {
     pub(super) smoothed: bool,
     /// The threshold for strong couplings, relative to the largest ones.
     pub(super) strength: f64,
-    /// Nodes each of which is a node of the next level (stiff).
+    /// Nodes each of which is a node of the next level: stiff ones, or hubs.
     pub(super) stiff: Option<B::Vec<u32>>,
 }
 
@@ -131,13 +129,15 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
             // unknowns, or if a lower threshold makes most couplings strong.
             let counted = nodes.0.is_none() && weaker == 1.0;
             let couplings = counted.then(|| a.nonzeros().saturating_sub(a.rows()));
+            let longest = longest_row(backend, a)?;
+            let hubs = if nodes.0.is_none() { hubs(backend, of, longest)? } else { None };
             let grouped = |stiff: Option<&B::Slice<u32>>| -> Result<_> {
-                let graph = strong_couplings(backend, of, &nodes, strength, stiff)?;
-                let aggregates = Aggregates::new(backend, &graph, couplings, stiff)?;
+                let graph = strong_couplings(backend, of, &nodes, strength, stiff.or(hubs.as_deref()))?;
+                let aggregates = Aggregates::new(backend, &graph, couplings, stiff, hubs.as_deref())?;
                 Ok((graph, aggregates))
             };
             let mut stiff = None;
-            if keeps_stiff {
+            if keeps_stiff && hubs.is_none() {
                 let some = stiff_unknowns(backend, of, this.levels.is_empty())?;
                 stiff = (B::len(&some) > 0).then_some(some);
             }
@@ -171,23 +171,26 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
                     let of = backend.download(&aggregates.of)?;
                     let (vector, norms) = (backend.download(vector)?, backend.download(norms)?);
                     let (a, graph) = (a.to_host(backend)?, graph.to_host(backend)?);
-                    of_least_energy(&a, &graph, &of, &vector, &norms).into_backend(backend)?
+                    Some(of_least_energy(&a, &graph, &of, &vector, &norms).into_backend(backend)?)
                 }
+                // Smoothing along hubs would fill the next level.
+                _ if hubs.is_some() => None,
                 (NearNull::One(vector), NearNull::One(norms)) => {
                     let parts = Parts::<T, B> { of: &*aggregates.of, vector: &**vector, norms: &**norms };
                     if let Some([_, adjoint]) = &symmetric {
                         let r = parts.smoothed(backend, adjoint, strong, OMEGA, None)?;
                         restriction = Some(conjugate_transpose(backend, &r)?);
                     }
-                    parts.smoothed(backend, of, strong, OMEGA, None)?
+                    Some(parts.smoothed(backend, of, strong, OMEGA, None)?)
                 }
-                _ => multiply(backend, &damping(backend, a, &nodes, strong, OMEGA)?, &p)?,
+                _ => Some(multiply(backend, &damping(backend, a, &nodes, strong, OMEGA)?, &p)?),
             };
             drop(graph);
-            let built = if coarse_nodes.0.is_some() || takes_few(backend, a, &smoothed, finest)? {
-                Some(galerkin(backend, a, (smoothed, restriction))?)
-            } else {
-                None
+            let built = match smoothed {
+                Some(p) if coarse_nodes.0.is_some() || takes_few(backend, a, (&p, longest), finest)? => {
+                    Some(galerkin(backend, a, (p, restriction))?)
+                }
+                _ => None,
             };
             let most = options.most_entries * finest as f64;
             let built = built.filter(|built| (entries + built.1.nonzeros()) as f64 <= most);
@@ -206,6 +209,7 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
                 _ => Groups::Several(p),
             };
             this.push(built);
+            let stiff = stiff.or(hubs);
             this.plans.push(Plan { nodes, groups, smoothed: fits, strength, stiff });
             (nodes, near_null) = (coarse_nodes, coarse_null);
         }
@@ -219,27 +223,22 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
         let mut this = Self { levels: Vec::new(), coarsest: a, plans: Vec::new() };
         while this.coarsest.rows() > options.coarsest_rows && this.levels.len() < MOST_LEVELS {
             let a = &this.coarsest;
-            let host = a.to_host(backend)?;
-            let diagonal = Diagonal::of(&host);
-            let dependences = strong_dependences(&host, &diagonal, options.strength);
-            let coarse = coarse_unknowns(&dependences);
-            let count = coarse.iter().filter(|&&coarse| coarse).count();
-            if count == 0 || count as f64 > STAGNATION * a.rows() as f64 {
-                break;
-            }
             let most = options.most_entries * finest as f64;
             let mut weights = options.weights;
-            let mut on_host = extended(&host, &dependences, &coarse, &diagonal, weights);
+            let mut p = backend.classical_prolongation(a, options.strength, weights)?;
+            if p.columns() == 0 || p.columns() as f64 > STAGNATION * a.rows() as f64 {
+                break;
+            }
             let built = loop {
-                let p = on_host.to_backend(backend)?;
-                if weights == 1 || takes_few(backend, a, &p, finest)? {
+                if weights == 1 || takes_few(backend, a, (&p, longest_row(backend, a)?), finest)? {
                     let built = galerkin(backend, a, (p, None))?;
                     if weights == 1 || (entries + built.1.nonzeros()) as f64 <= most {
                         break built;
                     }
+                    (p, _) = built.0;
                 }
                 weights = (weights / 2).min(FEWER_WEIGHTS);
-                on_host = with_fewer_weights(&on_host, weights);
+                p = backend.with_fewer_weights(&p, weights)?;
             };
             entries += built.1.nonzeros();
             this.push(built);
@@ -299,14 +298,15 @@ pub(super) fn longest_row<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T
     backend.value(&longest)
 }
 
-/// Returns whether A P and R (A P) take at most as many multiplications as [`MOST_PRODUCTS`] allows.
+/// Returns whether A P and R (A P) take at most as many multiplications as [`MOST_PRODUCTS`] allows, where `longest` is
+/// the number of entries of A's longest row.
 fn takes_few<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
-    p: &Csr<T, B>,
+    (p, longest): (&Csr<T, B>, u32),
     finest: usize,
 ) -> Result<bool> {
-    Ok(longest_row(backend, a)? <= SHORT || products_of(backend, p, a, p)? <= MOST_PRODUCTS * finest as f64)
+    Ok(longest <= SHORT || products_of(backend, p, a, p)? <= MOST_PRODUCTS * finest as f64)
 }
 
 /// An upper bound of the multiplications for A P and R (A P), where `own` has the rows of P that belong to A's rows and
@@ -409,10 +409,9 @@ mod tests {
         assert!(!hierarchy.plans[0].smoothed);
         // A prolongation that is not smoothed makes no level larger.
         let facts = hierarchy.facts();
-        assert!(
-            facts.len() > 2 && facts.windows(2).all(|pair| pair[1].entries <= pair[0].entries),
-            "{facts:?}"
-        );
+        let shrinks =
+            |(pair, plan): (&[LevelFacts], &Plan<_, _>)| plan.smoothed || pair[1].entries <= pair[0].entries;
+        assert!(facts.len() > 2 && facts.windows(2).zip(&hierarchy.plans).all(shrinks), "{facts:?}");
         let mesh = generate::poisson3d_27(14, 14, 14).unwrap();
         let hierarchy = Hierarchy::new(&Host, mesh, None, None, &options).unwrap();
         assert!(hierarchy.plans.iter().all(|plan| plan.smoothed));

@@ -1,11 +1,17 @@
-//! Stiff unknowns, those of very flat elements, are kept on the next level.
+//! Unknowns that are kept on the next level: stiff ones, those of very flat elements, and hubs, the vertices of a graph
+//! that have many times the neighbours of others.
 //!
 //! A smooth error changes slowly, and an aggregate represents it by a constant. If elements are so flat that their
 //! couplings are thousands of times those of others, the small change of the error between their unknowns has as much
 //! energy as all the rest: neither the coarse correction nor smoothing reduces it, and a handful of such places
 //! determines the number of iterations. So the unknowns with the largest couplings are not aggregated. Each is an
 //! unknown of the next level too, and others interpolate from it.
+//!
+//! A hub is near to most of the graph, so that an aggregate around it would hold vertices that have nothing else in
+//! common, and the steps of a setup would wait for its row. It has no strong couplings of its own either; vertices whose
+//! only strong neighbours are hubs join the aggregate of one.
 
+use super::MultigridBackend;
 use crate::backend::{CoarseningSteps, EXPONENTS};
 use crate::error::Result;
 use crate::matrix::Csr;
@@ -15,6 +21,11 @@ use num_traits::Float;
 /// An unknown is stiff if the exponent of its largest coupling exceeds the median by this: a factor of 64. Iterations
 /// were about the same with factors from 16 to 128.
 const ABOVE: usize = 6;
+
+/// A row is that of a hub if it has at least so many entries, and so many times the mean of all rows. Rows of meshes and
+/// of their levels have fewer.
+const LONG: u32 = 256;
+const OF_MEAN: usize = 4;
 
 /// At most one unknown in this many is stiff, on the finest level and on others; if there are more candidates, those
 /// with the largest couplings are. Stiff unknowns stay while others become fewer, and so are a larger fraction of
@@ -47,6 +58,24 @@ pub(super) fn stiff_unknowns<T: Scalar, B: CoarseningSteps>(
     let mut stiff = backend.buffer(count)?;
     backend.copy(B::part(&all, 0..count), &mut stiff)?;
     Ok(stiff)
+}
+
+/// The hubs of a level in ascending order; none if there are none.
+pub(super) fn hubs<T: Scalar, B: MultigridBackend>(
+    backend: &B,
+    a: &Csr<T, B>,
+    longest: u32,
+) -> Result<Option<B::Vec<u32>>> {
+    let n = a.rows();
+    let least = LONG.max((OF_MEAN * a.nonzeros() / n.max(1)) as u32);
+    if longest < least {
+        return Ok(None);
+    }
+    let mut lengths = backend.buffer::<u32>(n)?;
+    backend.row_lengths(a.parts().offsets, 0, u32::MAX as usize, &mut lengths)?;
+    let lengths = backend.download(&lengths)?;
+    let hubs = (0..).zip(lengths).filter(|&(_, length)| length >= least).map(|(row, _)| row);
+    Ok(Some(backend.upload(hubs.collect())?))
 }
 
 /// The exponent from which on unknowns are stiff, and their number, at most `most`; none if there is none. `counts[e]`

@@ -342,7 +342,7 @@ mod tests {
             generate::wathen(6, 5, 1).unwrap(),
         ] {
             let graph = strong_couplings(&Host, &a, &nodes, 0.25, None).unwrap();
-            let mut aggregates = Aggregates::new(&Host, &graph, None, None).unwrap();
+            let mut aggregates = Aggregates::new(&Host, &graph, None, None, None).unwrap();
             // One node is in no aggregate.
             aggregates.of[5] = NO_GROUP;
             let vector: Vec<f64> = (0..a.rows()).map(|i| 1.0 + (i % 7) as f64).collect();

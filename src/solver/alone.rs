@@ -2,7 +2,7 @@
 
 use super::SolverBackend;
 use super::names::{Method, PreconditionerChoice};
-use super::preconditioner::Setup;
+use super::preconditioner::{Known, Setup};
 use super::symmetry;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
@@ -46,11 +46,11 @@ impl PreconditionerChoice {
         }
         let found = symmetry::of(backend, a, None, Method::Auto)?;
         let method = if found.hermitian { Method::Cg } else { Method::Gmres };
-        let mut setup = Setup::new(backend, a, (method, self), None)?;
+        let mut setup = Setup::new(backend, a, (method, self), Known::default())?;
         if let Setup::NotPositiveDefinite(value) = setup {
             setup = match self {
                 PreconditionerChoice::Jacobi | PreconditionerChoice::Auto => {
-                    Setup::new(backend, a, (Method::Minres, self), None)?
+                    Setup::new(backend, a, (Method::Minres, self), Known::default())?
                 }
                 _ => {
                     let text = format!(

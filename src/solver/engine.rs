@@ -232,6 +232,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             options: &options,
             notes: &mut notes,
             mesh: None,
+            units: None,
         };
         let levels = planner.facts(nonzeros).may_take_levels().then_some(hermitian);
         let mut spent = 0.0;
@@ -248,6 +249,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             timed(&mut planner.notes.seconds.look, || judged_by(backend, a, (wishes, &options), hermitian))?;
         if let Some(scaled) = &scaled {
             planner.notes.decisions.push(scaling_decision(scaled, &norms));
+            planner.units = scaled.units();
         }
         let open = wishes.updates && wishes.can_stay_open();
         // Levels on a grid are made anew for new values in any case, and then so is what suits them.
@@ -496,6 +498,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             options: &options,
             notes: &mut notes,
             mesh: None,
+            units: self.scaled.as_ref().and_then(Equilibrated::units),
         })?;
         self.core.replace(system, notes);
         Ok(())

@@ -3,6 +3,7 @@
 use super::SolverBackend;
 use super::names::{Method, MultigridChoice};
 use super::near_null::NearNull;
+use super::preconditioner::Known;
 use crate::backend::{Communicator, Diagonals, OrderingPrice, Space};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
@@ -17,6 +18,11 @@ use crate::scalar::{Scalar, Widen};
 use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
+
+/// The diagonal of D^-1 for a matrix D A D: it was scaled so that rounding errors of rows are alike. Multigrid is made
+/// for A: next to a jump of coefficients, rows of D A D look like those beside a boundary with given values, and levels
+/// follow a boundary that is none. A grid with jumps of 10^6 between blocks of 5 took 173 iterations so.
+pub(super) type Units = Arc<[f64]>;
 
 /// A hierarchy, and its description.
 pub(super) struct Levels<T: Scalar, B: SolverBackend> {
@@ -43,7 +49,7 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
         backend: &B,
         a: &Csr<V, B>,
         (choice, method): (MultigridChoice, Method),
-        near_null: Option<&Arc<NearNull>>,
+        Known { near_null, units }: Known<'_>,
     ) -> Result<Self> {
         let known = near_null.and_then(|near_null| near_null.unknowns_a_node(a.rows()));
         let unknowns = match (choice.unknowns, known) {
@@ -60,6 +66,7 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
                 options: options_of(choice, method).unknowns_a_node(unknowns),
                 kind: Kind::Any,
                 near_null: near_null.map(|near_null| &**near_null),
+                units: units.map(|units| &**units),
             },
         )?;
         let made = made.ok_or_else(|| Error::Unsupported("multigrid for this matrix".into()))?;
@@ -72,9 +79,11 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
         a: &Csr<V, B>,
         (choice, method): (MultigridChoice, Method),
         diagonals: &Diagonals,
+        units: Option<&Units>,
     ) -> Result<Option<Self>> {
         let options = options_of(choice, method).unknowns_a_node(1);
-        Self::of_width(a, &Wanted { backend, options, kind: Kind::Grid(diagonals), near_null: None })
+        let (kind, units) = (Kind::Grid(diagonals), units.map(|units| &**units));
+        Self::of_width(a, &Wanted { backend, options, kind, near_null: None, units })
     }
 
     /// [`Levels::new`] for a matrix that is not Hermitian, if row factors make it so; else none.
@@ -84,7 +93,8 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
         (choice, method): (MultigridChoice, Method),
     ) -> Result<Option<Self>> {
         let options = options_of(choice, method).unknowns_a_node(unknowns_a_node::<T, V, B>(backend, a)?);
-        Self::of_width(a, &Wanted { backend, options, kind: Kind::Symmetrized, near_null: None })
+        let kind = Kind::Symmetrized;
+        Self::of_width(a, &Wanted { backend, options, kind, near_null: None, units: None })
     }
 
     fn of_width<V: Scalar + Widen<T>>(a: &Csr<V, B>, wanted: &Wanted<'_, B>) -> Result<Option<Self>> {
@@ -119,7 +129,7 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
             named => named,
         };
         if space.count(unknowns > 1)? > 0 {
-            let alone = Self::new(space.backend(), own, (choice, method), None)?;
+            let alone = Self::new(space.backend(), own, (choice, method), Known::default())?;
             return Ok(Some(Self { told: String::new(), facts: Vec::new(), ..alone }));
         }
         let options = options_of(choice, method);
@@ -173,11 +183,22 @@ struct Wanted<'a, B> {
     options: MultigridOptions,
     kind: Kind<'a>,
     near_null: Option<&'a NearNull>,
+    units: Option<&'a [f64]>,
 }
 
 fn made<T: Scalar, B: SolverBackend>(
     a: &Csr<T, B>,
-    &Wanted { backend, ref options, ref kind, near_null }: &Wanted<'_, B>,
+    wanted: &Wanted<'_, B>,
+) -> Result<Option<Multigrid<T, B>>> {
+    let Some(units) = wanted.units else { return made_of(a, wanted) };
+    let units = units.iter().map(|&unit| T::from_f64(unit)).collect();
+    let units = wanted.backend.upload(units)?;
+    Multigrid::in_units_of(wanted.backend, a, units, |a| made_of(a, wanted))
+}
+
+fn made_of<T: Scalar, B: SolverBackend>(
+    a: &Csr<T, B>,
+    &Wanted { backend, ref options, ref kind, near_null, .. }: &Wanted<'_, B>,
 ) -> Result<Option<Multigrid<T, B>>> {
     match kind {
         Kind::Grid(diagonals) => return Multigrid::on_grid(backend, a, options, Some(diagonals)),

@@ -10,7 +10,7 @@ use super::hierarchy::{Levels, grids_pay};
 use super::iterated::RESTART;
 use super::judging::Judging;
 use super::names::{Method, Precision, PreconditionerChoice as Name};
-use super::preconditioner::Setup;
+use super::preconditioner::{Known, Setup};
 use super::report::{Decision, StageReport};
 use super::spread::SpreadSolver;
 use crate::backend::{Communicator, Host, PreconditionSteps, Space};
@@ -159,7 +159,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             let levels = Levels::spread(&self.space, (a, &rows, own), &self.parts, (choice, method), false)?;
             return Ok(levels.map_or(Setup::Identity, Setup::Levels));
         }
-        match Setup::new(backend, own, (method, name), None)? {
+        match Setup::new(backend, own, (method, name), Known::default())? {
             Setup::Waiting(diagonal, steps) => {
                 let Some(operator) = self.operator.clone() else { unreachable!("all parts have made it") };
                 let operator: Arc<dyn LinearOperator<T, B>> = operator;

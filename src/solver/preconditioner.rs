@@ -2,7 +2,7 @@
 
 use super::SolverBackend;
 use super::diagonal::Diagonal;
-use super::hierarchy::Levels;
+use super::hierarchy::{Levels, Units};
 use super::incomplete::{Bounds, Incomplete};
 use super::names::{IlutChoice, Method, PreconditionerChoice as Name};
 use super::near_null::NearNull;
@@ -15,6 +15,15 @@ use std::sync::Arc;
 
 /// Rows of a block if the matrix has no natural ones.
 const BLOCK: usize = 4;
+
+/// What multigrid may know of a matrix beside its entries.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Known<'a> {
+    /// The caller's near-null vectors.
+    pub(super) near_null: Option<&'a Arc<NearNull>>,
+    /// The caller's units, if the matrix was scaled.
+    pub(super) units: Option<&'a Units>,
+}
 
 /// A preconditioner that is set up, or a proof that A is not positive definite.
 pub(super) enum Setup<T: Scalar, B: SolverBackend> {
@@ -43,7 +52,7 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
         backend: &B,
         a: &Csr<V, B>,
         (method, name): (Method, Name),
-        near_null: Option<&Arc<NearNull>>,
+        known: Known<'_>,
     ) -> Result<Self>
     where
         V: Scalar + Widen<T>,
@@ -57,9 +66,7 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
                 Jacobi::new(backend, a).map(Setup::Jacobi)
             }
             Name::Chebyshev(steps) => Jacobi::new(backend, a).map(|d| Setup::Waiting(d, steps)),
-            Name::Multigrid(choice) => {
-                Levels::new(backend, a, (choice, method), near_null).map(Setup::Levels)
-            }
+            Name::Multigrid(choice) => Levels::new(backend, a, (choice, method), known).map(Setup::Levels),
             Name::Ilu => Incomplete::new(backend, a, None, (method, Bounds::NONE)).map(Setup::Incomplete),
             Name::Ilut(choice) => {
                 Incomplete::new(backend, a, Some(choice), (method, Bounds::NONE)).map(Setup::Incomplete)
@@ -141,7 +148,8 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
                     Setup::Levels(levels) => levels.near_null.take(),
                     _ => None,
                 };
-                *self = Self::new(backend, a, (method, name), near_null.as_ref())?;
+                let known = Known { near_null: near_null.as_ref(), units: None };
+                *self = Self::new(backend, a, (method, name), known)?;
             }
             Err(Error::Diagonal { value, .. }) if value <= 0.0 => *self = Setup::NotPositiveDefinite(value),
             done => return done,

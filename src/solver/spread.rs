@@ -16,7 +16,7 @@ use super::lone::{self, Lone};
 use super::names::{Method, Precision, PreconditionerChoice as Name, Reorder};
 use super::parted::{Block, Stage, Task};
 use super::plan::{AUTO, timed};
-use super::preconditioner::Setup;
+use super::preconditioner::{Known, Setup};
 use super::report::{Decision, Seconds, SolveReport, Trail};
 use super::sign::{NEGATED, has_negative_diagonal};
 use super::symmetry;
@@ -248,7 +248,12 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         let plain = matches!(wishes.preconditioner, Name::Jacobi | Name::None);
         let store = |own: Csr<T, B>| -> Result<Box<dyn LinearOperator<T, B>>> {
             rows = Some(if plain {
-                Block::Diagonal(Setup::new(space.backend(), &own, (Method::Cg, Name::Jacobi), None))
+                Block::Diagonal(Setup::new(
+                    space.backend(),
+                    &own,
+                    (Method::Cg, Name::Jacobi),
+                    Known::default(),
+                ))
             } else {
                 Block::Rows(own.copied(space.backend())?)
             });

@@ -6,11 +6,12 @@
 use super::SolverBackend;
 use super::choice::{Candidate, When};
 use super::factorised::{Factorised, Limits};
+use super::hierarchy::Units;
 use super::incomplete::Bounds;
 use super::iterated::{Iterated, Parts, RESTART, restart_around_levels};
 use super::judging::Judging;
 use super::names::{Method, PreconditionerChoice};
-use super::preconditioner::Setup;
+use super::preconditioner::{Known, Setup};
 use super::report::Evidence;
 use super::system::Stored;
 use crate::backend::PreconditionSteps;
@@ -137,6 +138,8 @@ pub(super) struct Stage<T: Scalar, B: SolverBackend> {
     pub(super) ready: Option<Box<dyn Ready<T, B>>>,
     /// Forecast seconds of a factorisation, if there was a forecast; infinity if it was refused.
     pub(super) forecast: Option<f64>,
+    /// The caller's units, if the matrix was scaled.
+    units: Option<Units>,
 }
 
 impl<T: Scalar, B: SolverBackend> AsRef<Candidate> for Stage<T, B> {
@@ -147,13 +150,13 @@ impl<T: Scalar, B: SolverBackend> AsRef<Candidate> for Stage<T, B> {
 
 impl<T: Scalar, B: SolverBackend> Stage<T, B> {
     /// A stage that is set up when it is tried.
-    pub(super) fn later(plan: Candidate) -> Self {
-        Self { plan, ready: None, forecast: None }
+    pub(super) fn later(plan: Candidate, units: Option<Units>) -> Self {
+        Self { plan, ready: None, forecast: None, units }
     }
 
     /// A stage that is set up.
-    pub(super) fn new(plan: Candidate, ready: Box<dyn Ready<T, B>>) -> Self {
-        Self { plan, ready: Some(ready), forecast: None }
+    pub(super) fn new(plan: Candidate, ready: Box<dyn Ready<T, B>>, units: Option<Units>) -> Self {
+        Self { plan, ready: Some(ready), forecast: None, units }
     }
 
     /// Sets up the stage for a matrix, unless it is. `without` are kinds of factorisation that have failed.
@@ -205,7 +208,10 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
                 let bounds = if is_before_minres { Bounds::BEFORE_MINRES } else { Bounds::FILL };
                 Setup::with_fill(backend, a, choice, (method, bounds))
             }
-            _ => Setup::new(backend, a, (method, name), None),
+            _ => {
+                let known = Known { near_null: None, units: self.units.as_ref() };
+                Setup::new(backend, a, (method, name), known)
+            }
         };
         let setup = match a {
             Stored::Open(a) => set_up(a)?,

@@ -11,6 +11,7 @@ use crate::matrix::Csr;
 use crate::multigrid::MultigridBackend;
 use crate::scalar::{Real, Scalar};
 use num_traits::Float;
+use std::sync::Arc;
 
 /// Rows are scaled if their norms differ by more than this factor, or by a corresponding factor for single precision.
 const MOST_SPREAD: f64 = 1e3;
@@ -25,7 +26,13 @@ pub(crate) struct Equilibrated<T: Scalar, B: MultigridBackend> {
     left: B::Vec<T>,
     /// C and its inverse.
     right: Option<(B::Vec<T>, B::Vec<T>)>,
+    /// The diagonal of R on the host.
+    factors: Vec<f64>,
 }
+
+/// Multigrid works in the units of the caller unless a factor exceeds 2 to this power: entries are of the order of its
+/// square, and have to fit single precision.
+const MOST_OF_UNITS: f64 = 30.0;
 
 /// Returns whether rows whose norms differ by this factor must be scaled to reach the tolerance.
 fn is_needed<T: Scalar>(spread: f64, options: &SolveOptions) -> bool {
@@ -88,7 +95,7 @@ pub(crate) fn equilibrated<T: Scalar, B: MultigridBackend>(
         }
     }
     norms.scale(backend, &factors, hermitian)?;
-    Ok(Some((a.with_values(values), Equilibrated { left, right })))
+    Ok(Some((a.with_values(values), Equilibrated { left, right, factors })))
 }
 
 impl<T: Scalar, B: MultigridBackend> Equilibrated<T, B> {
@@ -98,6 +105,13 @@ impl<T: Scalar, B: MultigridBackend> Equilibrated<T, B> {
             Some(_) => "rows and columns, alike",
             None => "rows",
         }
+    }
+
+    /// The diagonal of D^-1, where the matrix is D A D, for a preconditioner that is made for A; none if only rows are
+    /// scaled or if A's units are too far apart.
+    pub(crate) fn units(&self) -> Option<Arc<[f64]>> {
+        let near = self.factors.iter().all(|factor| factor.log2().abs() <= MOST_OF_UNITS);
+        (self.right.is_some() && near).then(|| self.factors.iter().map(|factor| factor.recip()).collect())
     }
 
     /// R b, and y from x.

@@ -35,6 +35,7 @@ mod basis;
 mod batch;
 mod capture;
 mod chip;
+mod classical;
 mod clock;
 mod coarsen;
 pub mod compile;

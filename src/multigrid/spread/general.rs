@@ -80,7 +80,7 @@ pub(super) fn levels<T: Scalar, B: MultigridBackend, C: Communicator<B>>(
             0 => Aggregates { of: Vec::new(), count: 0, alone: 0 },
             _ => {
                 let couplings = leading(&matrix, n)?.nonzeros().saturating_sub(n);
-                Aggregates::new(&Host, &leading(&strong, n)?, Some(couplings), None)?
+                Aggregates::new(&Host, &leading(&strong, n)?, Some(couplings), None, None)?
             }
         };
         let coarse_parts = ranges(&numbers(communicator, aggregates.count)?);

@@ -109,6 +109,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
                 asked: None,
                 facts,
                 own: Some(here.len()),
+                units: None,
             }))
         };
         let gathered = gathered_rows(space, options);

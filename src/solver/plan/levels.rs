@@ -1,6 +1,6 @@
 //! Decides whether multigrid is chosen automatically, on a grid or on a mesh.
 
-use super::{Planner, timed};
+use super::{Planner, known, timed};
 use crate::backend::{Diagonals, NEIGHBOURS, PreconditionSteps};
 use crate::error::Result;
 use crate::matrix::Csr;
@@ -87,7 +87,8 @@ impl<B: SolverBackend> Planner<'_, B> {
     ) -> Result<Option<Levels<T, B>>> {
         let (backend, method) = (self.backend, self.facts(a.nonzeros()).first_method());
         timed(&mut self.notes.seconds.setup, || {
-            Ok(Levels::of_grid(backend, a, (Default::default(), method), diagonals).unwrap_or(None))
+            let (choice, units) = ((Default::default(), method), self.units.as_ref());
+            Ok(Levels::of_grid(backend, a, choice, diagonals, units).unwrap_or(None))
         })
     }
 
@@ -145,7 +146,8 @@ impl<B: SolverBackend> Planner<'_, B> {
         let setup = <B as PreconditionSteps>::BYTES_TELL.then(|| device_setup(rows));
         let levels = if self.mesh_of(a)?.wants_levels::<T>(setup) {
             // If it can't be set up, the current preconditioner is kept.
-            Levels::new(backend, a, (Default::default(), Method::Cg), None).ok()
+            Levels::new(backend, a, (Default::default(), Method::Cg), known(self.wishes, self.units.as_ref()))
+                .ok()
         } else {
             None
         };

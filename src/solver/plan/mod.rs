@@ -8,10 +8,11 @@ mod store;
 use super::SolverBackend;
 use super::builder::Builder;
 use super::choice::{Candidate, Facts, Source, candidates};
+use super::hierarchy::Units;
 use super::iterated::Parts;
 use super::mesh::Mesh;
 use super::names::{Method, Precision, PreconditionerChoice as Name};
-use super::preconditioner::Setup;
+use super::preconditioner::{Known, Setup};
 use super::report::{Decision, Seconds};
 use super::stage::{Stage, iterated};
 use super::system::Stored;
@@ -51,6 +52,11 @@ pub(super) fn timed<R>(seconds: &mut f64, step: impl FnOnce() -> R) -> R {
     result
 }
 
+/// The caller's near-null vectors and units.
+fn known<'a>(wishes: &'a Builder, units: Option<&'a Units>) -> Known<'a> {
+    Known { near_null: wishes.near_null.as_ref(), units }
+}
+
 /// Makes the choices of the preparation.
 pub(super) struct Planner<'a, B: SolverBackend> {
     pub(super) hermitian: bool,
@@ -62,6 +68,8 @@ pub(super) struct Planner<'a, B: SolverBackend> {
     pub(super) notes: &'a mut Notes,
     /// The properties of a mesh, found before its unknowns were renumbered.
     pub(super) mesh: Option<Mesh>,
+    /// The caller's units, if the matrix was scaled.
+    pub(super) units: Option<Units>,
 }
 
 impl<B: SolverBackend> Planner<'_, B> {
@@ -92,10 +100,9 @@ impl<B: SolverBackend> Planner<'_, B> {
     pub(super) fn open<T: Scalar>(&mut self, a: Csr<T, B>) -> Result<System<T, B>> {
         let (backend, facts) = (self.backend, self.facts(a.nonzeros()));
         let (method, name) = (facts.first_method(), facts.named_or(Name::Jacobi));
-        let setup = timed(&mut self.notes.seconds.setup, || {
-            Setup::new(backend, &a, (method, name), self.wishes.near_null.as_ref())
-        })?;
-        self.note(Decision::new("format", Csr::<T, B>::NAME, "its values can be replaced"));
+        let known = known(self.wishes, self.units.as_ref());
+        let setup = timed(&mut self.notes.seconds.setup, || Setup::new(backend, &a, (method, name), known))?;
+        self.note(Decision::new("format", Csr::<T, B>::NAME, "values are replaced in it"));
         let stages = self.listed(candidates(&facts), setup, None)?;
         Ok(System { stored: Stored::Open(Box::new(a)), stages, facts, choice: None })
     }
@@ -146,10 +153,10 @@ impl<B: SolverBackend> Planner<'_, B> {
                 Source::Beside => beside.take(),
                 Source::Later => None,
             };
-            let Some(setup) = setup else { return Ok(Stage::later(plan)) };
+            let Some(setup) = setup else { return Ok(Stage::later(plan, self.units.clone())) };
             let (method, name) = (plan.method, plan.preconditioner);
             let parts = Parts { setup, method, name, options: self.options };
-            Ok(Stage::new(plan, iterated(self.backend, parts)?))
+            Ok(Stage::new(plan, iterated(self.backend, parts)?, self.units.clone()))
         };
         candidates.into_iter().map(stage).collect()
     }

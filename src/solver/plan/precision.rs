@@ -9,7 +9,7 @@ use crate::scalar::{Scalar, Widen};
 use crate::solver::SolverBackend;
 use crate::solver::choice::{AS_ASKED, Facts, candidates, in_half};
 use crate::solver::names::{Method, Precision, PreconditionerChoice as Name};
-use crate::solver::preconditioner::Setup;
+use crate::solver::preconditioner::{Known, Setup};
 use crate::solver::refined::Refined;
 use crate::solver::stage::{Ready, Stage};
 use crate::solver::system::Stored;
@@ -77,7 +77,7 @@ impl<B: SolverBackend> Planner<'_, B> {
             Err(error) => matches!(error, Error::Diagonal { .. }),
         };
         // If only rounding made a diagonal entry invalid, the precision is to blame and not the matrix.
-        let whole = || Setup::<T, B>::new(backend, &a, (Method::Cg, Name::Jacobi), None);
+        let whole = || Setup::<T, B>::new(backend, &a, (Method::Cg, Name::Jacobi), Known::default());
         if refused && !matches!(whole()?, Setup::NotPositiveDefinite(_)) {
             return Err(Error::InvalidArgument(
                 "a diagonal entry is beyond the range of single precision; use precision double, or scale A and b"
@@ -88,7 +88,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         let facts = self.facts(a.nonzeros());
         let mut half = in_half(&facts, name).swap_remove(0);
         half.why = AS_ASKED;
-        let stage = Stage::new(half, self.refined(operator, setup)?);
+        let stage = Stage::new(half, self.refined(operator, setup)?, self.units.clone());
         Ok(System { stored: wrap(Arc::new(a)), stages: vec![stage], facts, choice })
     }
 
@@ -111,8 +111,8 @@ impl<B: SolverBackend> Planner<'_, B> {
             Ok(Kept { operator, setup, name, choice, .. }) => {
                 let mut refined = Some(self.refined(operator, setup)?);
                 let stage = |plan| match refined.take() {
-                    Some(ready) => Stage::new(plan, ready),
-                    None => Stage::later(plan),
+                    Some(ready) => Stage::new(plan, ready, self.units.clone()),
+                    None => Stage::later(plan, self.units.clone()),
                 };
                 let facts = self.facts(a.nonzeros());
                 let stages = in_half(&facts, name).into_iter().map(stage).collect();

@@ -1,6 +1,6 @@
 //! Chooses the format of a matrix, and its preconditioner.
 
-use super::{AUTO, Planner, timed};
+use super::{AUTO, Planner, known, timed};
 use crate::backend::PreconditionSteps;
 use crate::error::{Error, Result};
 use crate::matrix::{self, ChoiceOptions, ChoiceReport, Csr, Sell, SparseMatrix};
@@ -26,9 +26,9 @@ impl<B: SolverBackend> Planner<'_, B> {
     {
         let (backend, facts) = (self.backend, self.facts(a.nonzeros()));
         let (method, wish) = (facts.first_method(), facts.wish());
-        let mut setup = timed(&mut self.notes.seconds.setup, || {
-            Setup::new(backend, &a, (method, wish), self.wishes.near_null.as_ref())
-        })?;
+        let known = known(self.wishes, self.units.as_ref());
+        let mut setup =
+            timed(&mut self.notes.seconds.setup, || Setup::new(backend, &a, (method, wish), known))?;
         let free = matches!((&setup, wish), (Setup::Jacobi(_) | Setup::Diagonal(_), Name::Auto));
         let symmetrized = if alone && free { self.levels_of_scaled_rows::<V, T>(&a)? } else { None };
         let looked_for = alone && free && symmetrized.is_none();

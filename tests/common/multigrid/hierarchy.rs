@@ -5,7 +5,7 @@ use super::scaled::in_units;
 use super::{Able, options};
 use crate::random::Random;
 use residua::generate;
-use residua::multigrid::{Multigrid, Smoothing};
+use residua::multigrid::{Coarsening, Multigrid, MultigridOptions, Smoothing};
 use residua::precondition::Preconditioner;
 use residua::scalar::Real;
 use residua::{Csr, Host, Scalar};
@@ -21,6 +21,7 @@ pub fn the_hierarchy_of_the_host<B: Able>(backend: &B) {
     same_hierarchy(backend, &shifted, "complex");
     same_hierarchy(backend, &triangles(40), "flat triangles");
     same_hierarchy(backend, &in_units(&triangles(40)), "flat triangles, unknowns in other units");
+    same_classical_hierarchies(backend);
     exponents_and_flags(backend);
     // Two vectors with one unknown per node: the prolongation is smoothed by a product of matrices.
     let a = generate::poisson2d(40, 30).unwrap();
@@ -30,6 +31,41 @@ pub fn the_hierarchy_of_the_host<B: Able>(backend: &B) {
     let here = Multigrid::with_near_null(&Host, &a, 2, vectors.clone(), &options).unwrap();
     let there = Multigrid::with_near_null(backend, &there, 2, vectors, &options).unwrap();
     same_cycle(backend, (&here, &there), "two vectors");
+}
+
+/// Classical levels: with few and with many weights, and with more coarse unknowns around a row than the tables of a
+/// device have places at first.
+fn same_classical_hierarchies<B: Able>(backend: &B) {
+    let shifted = generate::helmholtz_absorbing([12, 12, 12], 20.0).unwrap();
+    let one = options().boxes(false).narrow(false).coarsest_rows(50).coarsening(Coarsening::Classical);
+    let few = [one.clone(), one.clone().weights(12).strength(0.01), one.clone().most_entries(1.2)];
+    for (a, what) in [
+        (generate::jumping([14, 15, 16], 1e6, 3, 1).unwrap(), "jumps"),
+        (shuffled(&generate::poisson3d_27(12, 13, 14).unwrap()), "27 points in random order"),
+        (generate::wathen(18, 22, 3).unwrap(), "Wathen's matrix"),
+        (star_of_lines(400, 7), "a hub"),
+        (wide_band(900, 61), "long rows"),
+    ] {
+        few.iter().for_each(|options| same_hierarchy_with(backend, &a, options, what));
+    }
+    same_hierarchy_with(backend, &shifted, &one, "complex");
+    let wind = generate::convection_diffusion([12, 13, 14], 1e-2).unwrap();
+    same_hierarchy_with(backend, &wind, &one.clone().real_eigenvalues(false), "convection");
+    same_hierarchy_with(backend, &wind, &one.weights(40), "more weights than lanes");
+}
+
+/// Rows of up to 2 `reach` + 1 entries, with couplings of different sizes.
+fn wide_band(n: usize, reach: usize) -> Csr<f64> {
+    let mut random = Random(8);
+    let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    for i in 0..n {
+        for j in i.saturating_sub(reach)..(i + reach + 1).min(n) {
+            columns.push(j as u32);
+            values.push(if i == j { 2.0 * reach as f64 } else { -1.0 + 0.5 * random.signed() });
+        }
+        offsets.push(columns.len());
+    }
+    Csr::from_parts(n, n, offsets, columns, values).unwrap()
 }
 
 /// Exponents of numbers, and which of them are large, compared with a loop over powers of two.
@@ -52,10 +88,14 @@ fn exponents_and_flags<B: Able>(backend: &B) {
 fn same_hierarchy<T: Scalar, B: Able>(backend: &B, a: &Csr<T>, what: &str) {
     for smoothing in [Smoothing::Diagonal, Smoothing::Blocks] {
         let options = options().boxes(false).narrow(false).coarsest_rows(50).smoothing(smoothing);
-        let here = Multigrid::new(&Host, a, &options).unwrap();
-        let there = Multigrid::new(backend, &a.to_backend(backend).unwrap(), &options).unwrap();
-        same_cycle(backend, (&here, &there), &format!("{what}, {smoothing:?}"));
+        same_hierarchy_with(backend, a, &options, &format!("{what}, {smoothing:?}"));
     }
+}
+
+fn same_hierarchy_with<T: Scalar, B: Able>(backend: &B, a: &Csr<T>, options: &MultigridOptions, what: &str) {
+    let here = Multigrid::new(&Host, a, options).unwrap();
+    let there = Multigrid::new(backend, &a.to_backend(backend).unwrap(), options).unwrap();
+    same_cycle(backend, (&here, &there), what);
 }
 
 fn same_cycle<T: Scalar, B: Able>(

@@ -245,6 +245,7 @@ fn sparse_products(units: &mut Vec<Unit>) {
             units.extend(tuning::MERGED_UNITS.map(|class| unit("spgemm_merged.cu").class(class)));
             units.extend(tuning::SORTED_CLASSES.map(|class| unit("spgemm_sorted.cu").class(class)));
             units.extend(tuning::ROW_UNITS.map(|class| unit("spgemm_rows.cu").class(class)));
+            units.extend(tuning::CLASSICAL_UNITS.map(|class| unit("classical.cu").class(class)));
             units.extend(tuning::SMOOTHED_UNITS.map(|class| unit("smoothed_rows.cu").class(class)));
             let files = ["spgemm_values.cu", "spadd.cu", "coarsen.cu", "triangle.cu"];
             units.extend(files.map(|file| unit(file).class(tuning::ONE_CLASS)));

@@ -21,6 +21,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "basis_project.cu",
     "bfs.cu",
     "bfs_part.cu",
+    "classical.cu",
     "coarsen.cu",
     "colour.cu",
     "column_spread.cu",

@@ -64,10 +64,11 @@ pub(super) use compressed_march::march_classes;
 pub(super) use peers::{PART_RANKS, PEERS_MOST, ROWS_BLOCKS, peers, peers_rows, peers_words};
 pub(super) use sources::{gather_sum, per_run, stage_runs, stages_runs, sum_staged};
 pub(super) use sparse::{
-    KNOWN_UNITS, LENGTH_UNITS, LENGTHS_OF_CLASSES, MERGED_LENGTH, MERGED_RUNS, MERGED_UNITS, ONE_CLASS,
-    ROW_UNITS, SMOOTHED_UNITS, SORTED_CLASSES, TOO_FEW, block_lengths, block_of_rows, group_blocks,
-    group_rows, known_values, long_values, merged_rows, most_sorted, node_lanes, product_lengths,
-    product_rows, row_entries, row_threads, smoothed_rows, sorted_rows,
+    CLASSICAL_UNITS, KNOWN_UNITS, LENGTH_UNITS, LENGTHS_OF_CLASSES, MERGED_LENGTH, MERGED_RUNS, MERGED_UNITS,
+    ONE_CLASS, ROW_UNITS, SMOOTHED_UNITS, SORTED_CLASSES, TOO_FEW, block_lengths, block_of_rows,
+    classical_rows, classical_warps, group_blocks, group_rows, known_values, long_values, merged_rows,
+    most_sorted, node_lanes, product_lengths, product_rows, row_entries, row_threads, smoothed_rows,
+    sorted_rows,
 };
 pub(super) use triangular::{TRIANGULAR, rows_in_turn, triangular};
 
@@ -121,6 +122,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "basis.cu" | "basis_project.cu" | "hessenberg.cu" | "linear_update.cu" | "pair_products.cu"
         | "pair_scalars.cu" | "pair_update.cu" | "scalars.cu" => recurrence::constants(unit),
         "aggregate.cu"
+        | "classical.cu"
         | "coarsen.cu"
         | "group_inverses.cu"
         | "smoothed_rows.cu"
@@ -222,6 +224,7 @@ pub(super) fn rounds_as_written(unit: &Unit) -> bool {
             | "minres_resident.cu"
             | "scalars.cu"
             | "aggregate.cu"
+            | "classical.cu"
             | "coarsen.cu"
             | "group_inverses.cu"
             | "smoothed_rows.cu"

@@ -90,6 +90,11 @@ const WORDS: u32 = 8192;
 /// 2).
 const PARTS: u32 = 8;
 
+/// Coarse unknowns around a row for which a warp has places, and threads of a block. With 128 places blocks fill a
+/// multiprocessor; rows of levels below the finest rarely need more.
+const CLASSICAL: [(u32, u32); 2] = [(128, 128), (1024, 32)];
+pub(in crate::backend::cuda) const CLASSICAL_UNITS: [u32; 2] = [1, 2];
+
 /// Lanes per small dense matrix in a product: most matrices have 8 rows.
 const BLOCK_LANES: u32 = 8;
 
@@ -101,6 +106,10 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             vec![("THREADS", THREADS), ("MOST_OF_BLOCK", MOST_OF_BLOCK), ("LANES", NODE_LANES)]
         }
         "coarsen.cu" => vec![("THREADS", THREADS)],
+        "classical.cu" => {
+            let (places, threads) = CLASSICAL[unit.size_class().saturating_sub(1) as usize];
+            vec![("THREADS", threads), ("PLACES", places)]
+        }
         "group_inverses.cu" => vec![
             ("THREADS", THREADS),
             ("WARPS", WARPS),
@@ -246,6 +255,16 @@ pub(in crate::backend::cuda) fn row_threads(chip: Chip, rows: usize) -> Shape {
 /// Several lanes of a warp per node or row.
 pub(in crate::backend::cuda) fn node_lanes(chip: Chip, nodes: usize) -> Shape {
     striding(chip, nodes, NODE_LANES, THREADS).class(ONE_CLASS)
+}
+
+/// One thread per row of classical coarsening.
+pub(in crate::backend::cuda) fn classical_rows(chip: Chip, rows: usize) -> Shape {
+    striding(chip, rows, 1, CLASSICAL[0].1).class(CLASSICAL_UNITS[0])
+}
+
+/// One warp per row of the interpolation of classical coarsening, with small or large tables.
+pub(in crate::backend::cuda) fn classical_warps(chip: Chip, rows: usize, large: bool) -> Shape {
+    striding(chip, rows, 32, CLASSICAL[usize::from(large)].1).class(CLASSICAL_UNITS[usize::from(large)])
 }
 
 /// One thread per row, where a block loads `A_THREAD` entries per thread to shared memory at a time.

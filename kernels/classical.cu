@@ -1,0 +1,400 @@
+// Classical coarsening: strong dependences, the choice of coarse unknowns, and the interpolation extended+i.
+// src/multigrid/classical.rs and extended.rs describe each step; results have the bits of the host.
+//
+// One thread takes a row, but for the interpolation, where a warp does. It collects the coarse unknowns C_i around row
+// i in a hash table, which gives each its place in a list:
+//
+//     list      coarse unknowns in the order in which the host finds them
+//     weights   one for each, summed in the order of the entries of row i and of its neighbours' rows
+//
+// and writes the `most` largest weights to its part of an array with that many elements a row. A row with more unknowns
+// than the table has places is left for a launch with larger tables.
+//
+// Bytes moved: A and the dependences once, and the rows of the neighbours from the caches.
+//
+// Constants: SCALAR, OFFSET (of A), TARGET (of the dependences and the result), PLACES (in a list), THREADS.
+#include "columns.cuh"
+#include "hash_table.cuh"
+#include "mixing.cuh"
+#include "nodes.cuh"
+
+typedef SCALAR T;
+typedef real_of<T>::type R;
+typedef OFFSET I;
+typedef TARGET J;
+
+constexpr u32 FINE = 0, COARSE = 1, UNDECIDED = 2;
+// The number of an unknown that is not coarse, and the length of a row that is left for larger tables.
+constexpr u32 NONE = 0xffffffffu, BEYOND = 0xffffffffu;
+// A longer row of a neighbour is not read.
+constexpr u32 LONGEST = 1024;
+constexpr u32 SLOTS = 2 * PLACES;
+constexpr R SMALLEST = sizeof(R) == 4 ? R(1.17549435e-38) : R(2.2250738585072014e-308);
+// Kept weights are scaled to the sum of all, unless the factor exceeds this.
+constexpr R SCALED = 10;
+
+DEVICE T diagonal_of(u64 i, const I* offsets, const u32* columns, const T* values) {
+    const u64 end = offsets[i + 1], at = first_from(columns, u64(offsets[i]), end, i);
+    return at < end && columns[at] == i ? values[at] : T();
+}
+
+// The number of modulus one whose product with the diagonal is positive; zero for zero.
+DEVICE T phase_of(T diagonal) {
+    const R size = magnitude(diagonal);
+    return size > 0 ? divide(conj(diagonal), from_real<T>(size)) : T();
+}
+
+DEVICE R signed_by(T phase, T value) { return real_part(value * phase); }
+
+// Calls `each(column)` for the columns on which row i depends strongly.
+template <typename F>
+DEVICE void each_dependence(u64 i, const I* offsets, const u32* columns, const T* values, R threshold, F each) {
+    const T phase = phase_of(diagonal_of(i, offsets, columns, values));
+    R largest = 0;
+    for (u64 at = offsets[i]; at < offsets[i + 1]; at++)
+        if (columns[at] != i) largest = max(largest, -signed_by(phase, values[at]));
+    if (!(largest > 0)) return;
+    const R least = max(threshold * largest, SMALLEST);
+    for (u64 at = offsets[i]; at < offsets[i + 1]; at++)
+        if (columns[at] != i && -signed_by(phase, values[at]) >= least) each(columns[at]);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    dependence_lengths(u64 n, const I* offsets, const u32* columns, const T* values, R threshold, u32* lengths) {
+    EACH(i, n + 1) {
+        u32 count = 0;
+        if (i < n) each_dependence(i, offsets, columns, values, threshold, [&](u32) { count++; });
+        lengths[i] = count;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    dependence_entries(u64 n, const I* offsets, const u32* columns, const T* values, R threshold, const J* starts,
+                       u32* dependences) {
+    EACH(i, n) {
+        u64 place = starts[i];
+        each_dependence(i, offsets, columns, values, threshold, [&](u32 j) { dependences[place++] = j; });
+    }
+}
+
+// Unknowns that influence no other are fine. `undecided` is zero before.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    coarse_start(u64 n, const J* influences, u32* state, u32* chosen, u32* undecided) {
+    u32 count = 0;
+    EACH(i, n) {
+        const bool open = influences[i] < influences[i + 1];
+        state[i] = open ? UNDECIDED : FINE;
+        chosen[i] = 0;
+        count += open;
+    }
+    count = warp_sum(count);
+    if (lane_id() == 0 && count) atomicAdd(undecided, count);
+}
+
+// chosen[i] = 1 if i is undecided and has the largest measure of all undecided unknowns beside it.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    coarse_choose(u64 n, const J* starts, const u32* dependences, const J* influence_starts, const u32* influences,
+                  const u32* state, u32* chosen) {
+    const auto measure = [=](u64 i) { return u64(influence_starts[i + 1] - influence_starts[i]) << 32 | mixed(i) >> 32; };
+    EACH(i, n) {
+        if (state[i] != UNDECIDED) continue;
+        const u64 own = measure(i);
+        bool largest = true;
+        const auto beside = [&](u32 j) {
+            if (state[j] != UNDECIDED) return;
+            const u64 other = measure(j);
+            largest = largest && (other < own || (other == own && j <= i));
+        };
+        for (u64 at = starts[i]; at < starts[i + 1] && largest; at++) beside(dependences[at]);
+        for (u64 at = influence_starts[i]; at < influence_starts[i + 1] && largest; at++) beside(influences[at]);
+        chosen[i] = largest;
+    }
+}
+
+// Chosen unknowns become coarse, and those that depend on one fine; the others are counted in `undecided`.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    coarse_decide(u64 n, const J* starts, const u32* dependences, const u32* chosen, u32* state, u32* undecided) {
+    u32 count = 0;
+    EACH(i, n) {
+        if (state[i] != UNDECIDED) continue;
+        bool depends = false;
+        for (u64 at = starts[i]; at < starts[i + 1] && !depends; at++) depends = chosen[dependences[at]];
+        state[i] = chosen[i] ? COARSE : depends ? FINE : UNDECIDED;
+        count += !chosen[i] && !depends;
+    }
+    count = warp_sum(count);
+    if (lane_id() == 0 && count) atomicAdd(undecided, count);
+}
+
+// numbers[i] = places[i] for coarse unknowns.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    coarse_numbers(u64 n, const u32* state, const u32* places, u32* numbers) {
+    EACH(i, n) numbers[i] = state[i] == COARSE ? places[i] : NONE;
+}
+
+// The unknowns around a row, in shared memory.
+struct Around {
+    u32 *table, *place, *list;
+    T* weights;
+    u32 count;
+
+    // Adds a column of each lane that wants to, in the order of lanes. All lanes of the warp call this.
+    DEVICE void add(u32 column, bool want) {
+        bool first;
+        const u32 slot = slot_for<1>(table, SLOTS, column, want, false, first);
+        const u32 alike = __match_any_sync(ALL, want ? column : FREE) & __ballot_sync(ALL, want);
+        const u32 inserted = __ballot_sync(ALL, first);
+        const bool leads = want && (alike & inserted) && lane_id() == u32(__ffs(alike) - 1);
+        const u32 leaders = __ballot_sync(ALL, leads);
+        if (leads) {
+            const u32 to = count + __popc(leaders & lanes_below());
+            place[slot] = to;
+            list[to] = column;
+        }
+        count += __popc(leaders);
+        __syncwarp();
+    }
+
+    // The place of a column, or NONE; for one lane alone.
+    DEVICE u32 place_of(u32 column) const {
+        const u32 slot = slot_of<1>(table, SLOTS, column);
+        return table[slot] == column ? place[slot] : NONE;
+    }
+};
+
+struct Level {
+    const I* offsets;
+    const u32* columns;
+    const T* values;
+    const J* starts;
+    const u32 *dependences, *numbers;
+
+    DEVICE u32 length(u32 k) const { return u32(offsets[k + 1] - offsets[k]); }
+    DEVICE bool is_averaged(u32 k) const { return numbers[k] == NONE && length(k) <= LONGEST; }
+};
+
+// Collects C_i. Returns whether it fits.
+DEVICE bool collect(const Level& level, u32 i, Around& around) {
+    for (u64 at = level.starts[i]; at < level.starts[i + 1]; at++) {
+        const u32 j = level.dependences[at];
+        if (around.count + 32 > PLACES) return false;
+        if (level.numbers[j] != NONE) around.add(j, lane_id() == 0);
+        else if (level.is_averaged(j)) {
+            const u64 begin = level.starts[j], end = level.starts[j + 1];
+            for (u64 from = begin; from < end; from += 32) {
+                if (around.count + 32 > PLACES) return false;
+                const bool there = from + lane_id() < end;
+                const u32 l = there ? level.dependences[from + lane_id()] : 0;
+                around.add(l, there && level.numbers[l] != NONE);
+            }
+        }
+    }
+    return true;
+}
+
+// Adds the part of a fine neighbour k with the entry a_ik to weights, and returns what it adds to d.
+DEVICE T add_mean(const Level& level, u32 i, u32 k, T entry, Around& around) {
+    const T phase = phase_of(diagonal_of(k, level.offsets, level.columns, level.values));
+    const u64 begin = level.offsets[k], end = level.offsets[k + 1];
+    T sum = T(), of_i = T();
+    u32 place = NONE;
+    T value = T();
+    const auto load = [&](u64 from) {
+        const bool there = from + lane_id() < end;
+        const u32 l = there ? level.columns[from + lane_id()] : 0;
+        value = there ? level.values[from + lane_id()] : T();
+        place = there ? around.place_of(l) : NONE;
+        const bool counts = there && (place != NONE || l == i) && !(signed_by(phase, value) >= 0);
+        if (!counts) place = NONE;
+        return counts;
+    };
+    for (u64 from = begin; from < end; from += 32) {
+        const bool counts = load(from);
+        for (u32 left = __ballot_sync(ALL, counts); left; left &= left - 1) sum = sum + shuffle(value, __ffs(left) - 1);
+        const u32 own = __ballot_sync(ALL, counts && place == NONE);
+        if (own) of_i = shuffle(value, __ffs(own) - 1);
+    }
+    if (is_zero(sum)) return entry;
+    const T scale = divide(entry, sum);
+    for (u64 from = begin; from < end; from += 32) {
+        // The columns of a row differ, so that no two lanes add to the same weight.
+        if (end - begin > 32) load(from);
+        if (place != NONE) around.weights[place] = around.weights[place] + scale * value;
+    }
+    __syncwarp();
+    return scale * of_i;
+}
+
+// Sets the weights of C_i; zeros if one is not finite.
+DEVICE void set_weights(const Level& level, u32 i, Around& around) {
+    for (u32 k = lane_id(); k < around.count; k += 32) around.weights[k] = T();
+    __syncwarp();
+    T d = diagonal_of(i, level.offsets, level.columns, level.values);
+    const u64 begin = level.offsets[i], end = level.offsets[i + 1], first = level.starts[i], last = level.starts[i + 1];
+    for (u64 from = begin; from < end; from += 32) {
+        const bool there = from + lane_id() < end;
+        const u32 j = there ? level.columns[from + lane_id()] : i;
+        const T value = there ? level.values[from + lane_id()] : T();
+        const u32 place = j != i ? around.place_of(j) : NONE;
+        bool averaged = false;
+        if (j != i && place == NONE) {
+            const u64 at = first_from(level.dependences, first, last, j);
+            averaged = at < last && level.dependences[at] == j && level.is_averaged(j);
+        }
+        for (u32 left = __ballot_sync(ALL, j != i); left; left &= left - 1) {
+            const u32 lane = __ffs(left) - 1, to = shuffle(place, lane);
+            const T entry = shuffle(value, lane);
+            if (to != NONE) {
+                if (lane_id() == 0) around.weights[to] = around.weights[to] + entry;
+                __syncwarp();
+            } else if (shuffle(u32(averaged), lane)) {
+                d = d + add_mean(level, i, shuffle(j, lane), entry, around);
+            } else {
+                d = d + entry;
+            }
+        }
+    }
+    bool all_finite = true;
+    for (u32 k = lane_id(); k < around.count; k += 32) {
+        around.weights[k] = divide(-around.weights[k], d);
+        all_finite = all_finite && finite(around.weights[k]);
+    }
+    if (!__all_sync(ALL, all_finite))
+        for (u32 k = lane_id(); k < around.count; k += 32) around.weights[k] = T();
+    __syncwarp();
+}
+
+// The factor of kept weights for which their sum stays the same; one if it is too large or too small.
+DEVICE T factor_of(T all, T kept) {
+    const T scale = divide(all, kept);
+    return real_part(scale) > R(1) / SCALED && magnitude(scale) < SCALED ? scale : from_real<T>(R(1));
+}
+
+// A row of at most 32 kept weights in shared memory, by column.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    extended_rows(u64 n, const I* offsets, const u32* columns, const T* values, const J* starts, const u32* dependences,
+                  const u32* numbers, u32 most, u32 again, u32* lengths, u32* kept_columns, T* kept_values,
+                  u32* beyond) {
+    constexpr u32 WARPS = THREADS / 32;
+    __shared__ u32 tables[WARPS][SLOTS], places[WARPS][SLOTS], lists[WARPS][PLACES];
+    __shared__ T weights[WARPS][PLACES];
+    const u32 warp = threadIdx.x / 32, lane = lane_id();
+    const Level level = {offsets, columns, values, starts, dependences, numbers};
+    for (u64 row = u64(blockIdx.x) * WARPS + warp; row < n; row += u64(gridDim.x) * WARPS) {
+        const u32 i = u32(row);
+        if (again && lengths[i] != BEYOND) continue;
+        if (numbers[i] != NONE) {
+            if (lane == 0) {
+                lengths[i] = 1;
+                kept_columns[row * most] = numbers[i];
+                kept_values[row * most] = from_real<T>(R(1));
+            }
+            continue;
+        }
+        Around around = {tables[warp], places[warp], lists[warp], weights[warp], 0};
+        for (u32 k = lane; k < SLOTS; k += 32) around.table[k] = FREE;
+        __syncwarp();
+        if (!collect(level, i, around)) {
+            if (lane == 0) {
+                lengths[i] = BEYOND;
+                atomicAdd(beyond, 1u);
+            }
+            __syncwarp();
+            continue;
+        }
+        set_weights(level, i, around);
+        T all = T();
+        u32 count = 0;
+        for (u32 k = 0; k < around.count; k++)
+            if (!is_zero(around.weights[k])) {
+                all = all + around.weights[k];
+                count++;
+            }
+        // Lane r takes the weight that is r-th by size; of two equal ones, the first in the list.
+        const u32 kept = min(count, most);
+        u32 column = NONE;
+        T value = T();
+        for (u32 r = 0; r < kept; r++) {
+            u64 best = 0;
+            u32 at = NONE;
+            for (u32 k = lane; k < around.count; k += 32) {
+                const u64 size = bits<u64>(f64(abs2(around.weights[k])));
+                if (around.list[k] != NONE && !is_zero(around.weights[k]) && (at == NONE || size > best)) {
+                    best = size;
+                    at = k;
+                }
+            }
+#pragma unroll
+            for (u32 with = 16; with; with /= 2) {
+                const u64 size = __shfl_xor_sync(ALL, best, with);
+                const u32 other = __shfl_xor_sync(ALL, at, with);
+                if (other != NONE && (at == NONE || size > best || (size == best && other < at))) {
+                    best = size;
+                    at = other;
+                }
+            }
+            if (lane == r) {
+                column = numbers[around.list[at]];
+                value = around.weights[at];
+            }
+            __syncwarp();
+            if (lane == 0) around.list[at] = NONE;
+            __syncwarp();
+        }
+        // In the order of columns.
+        u32 before = 0;
+        for (u32 r = 0; r < kept; r++) before += shuffle(column, r) < column;
+        if (lane < kept) around.weights[before] = value;
+        __syncwarp();
+        T sum = T();
+        for (u32 r = 0; r < kept; r++) sum = sum + around.weights[r];
+        if (lane < kept) {
+            const bool scales = count > most;
+            kept_columns[row * most + before] = column;
+            kept_values[row * most + before] = scales ? value * factor_of(all, sum) : value;
+        }
+        if (lane == 0) lengths[i] = kept;
+        __syncwarp();
+    }
+}
+
+// The `most` largest weights of rows of at most 32, as above.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    fewer_weights(u64 n, const J* starts, const u32* columns, const T* values, u32 most, u32* lengths,
+                  u32* kept_columns, T* kept_values) {
+    EACH(i, n) {
+        const u64 begin = starts[i];
+        const u32 count = u32(starts[i + 1] - begin), kept = min(count, most);
+        T all = T(), sum = T();
+        u32 taken = 0;
+        for (u32 k = 0; k < count; k++) all = all + values[begin + k];
+        for (u32 r = 0; r < kept; r++) {
+            u32 best = NONE;
+            for (u32 k = 0; k < count; k++)
+                if (!(taken >> k & 1) && (best == NONE || f64(abs2(values[begin + k])) > f64(abs2(values[begin + best]))))
+                    best = k;
+            taken |= 1u << best;
+        }
+        for (u32 k = 0; k < count; k++)
+            if (taken >> k & 1) sum = sum + values[begin + k];
+        const T factor = count > most ? factor_of(all, sum) : from_real<T>(R(1));
+        u32 place = 0;
+        for (u32 k = 0; k < count; k++)
+            if (taken >> k & 1) {
+                kept_columns[i * most + place] = columns[begin + k];
+                kept_values[i * most + place] = count > most ? values[begin + k] * factor : values[begin + k];
+                place++;
+            }
+        lengths[i] = kept;
+    }
+}
+
+// Rows whose places are `width` apart, one behind the other.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    packed_rows(u64 n, u32 width, const u32* wide_columns, const T* wide_values, const J* starts, u32* indices, T* packed) {
+    EACH(i, n)
+        for (u64 at = starts[i], from = i * width; at < starts[i + 1]; at++, from++) {
+            indices[at] = wide_columns[from];
+            packed[at] = wide_values[from];
+        }
+}

@@ -1,0 +1,267 @@
+//! Classical coarsening, on the device.
+
+use super::launch::kernels;
+use super::slice::Slice;
+use super::sparse::alike;
+use super::{Cuda, tuning};
+use crate::backend::{Backend, ClassicalSteps, Host, OffsetsRef, Primitives, offsets_of};
+use crate::error::Result;
+use crate::matrix::Csr;
+use crate::scalar::Scalar;
+
+mod kernel {
+    use super::*;
+    kernels! {
+        "classical.cu", types(T: Scalar as SCALAR; offsets as OFFSET, "u32" as TARGET);
+        fn dependence_lengths(
+            n: u64,
+            offsets: OffsetsRef<'_, Cuda>,
+            columns: &Slice<u32>,
+            values: &Slice<T>,
+            threshold: T::Real,
+            lengths: &mut Slice<u32>,
+        );
+    }
+    kernels! {
+        "classical.cu", types(T: Scalar as SCALAR; offsets as OFFSET, starts as TARGET);
+        fn dependence_entries(
+            n: u64,
+            offsets: OffsetsRef<'_, Cuda>,
+            columns: &Slice<u32>,
+            values: &Slice<T>,
+            threshold: T::Real,
+            starts: OffsetsRef<'_, Cuda>,
+            dependences: &mut Slice<u32>,
+        );
+        fn extended_rows(
+            n: u64,
+            offsets: OffsetsRef<'_, Cuda>,
+            columns: &Slice<u32>,
+            values: &Slice<T>,
+            starts: OffsetsRef<'_, Cuda>,
+            dependences: &Slice<u32>,
+            numbers: &Slice<u32>,
+            most: u32,
+            again: u32,
+            lengths: &mut Slice<u32>,
+            kept_columns: &mut Slice<u32>,
+            kept_values: &mut Slice<T>,
+            beyond: &mut Slice<u32>,
+        );
+    }
+    kernels! {
+        "classical.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, starts as TARGET);
+        fn coarse_start(
+            n: u64,
+            starts: OffsetsRef<'_, Cuda>,
+            state: &mut Slice<u32>,
+            chosen: &mut Slice<u32>,
+            undecided: &mut Slice<u32>,
+        );
+        fn coarse_choose(
+            n: u64,
+            starts: OffsetsRef<'_, Cuda>,
+            dependences: &Slice<u32>,
+            influence_starts: OffsetsRef<'_, Cuda>,
+            influences: &Slice<u32>,
+            state: &Slice<u32>,
+            chosen: &mut Slice<u32>,
+        );
+        fn coarse_decide(
+            n: u64,
+            starts: OffsetsRef<'_, Cuda>,
+            dependences: &Slice<u32>,
+            chosen: &Slice<u32>,
+            state: &mut Slice<u32>,
+            undecided: &mut Slice<u32>,
+        );
+        fn fewer_weights(
+            n: u64,
+            starts: OffsetsRef<'_, Cuda>,
+            columns: &Slice<u32>,
+            values: &Slice<T>,
+            most: u32,
+            lengths: &mut Slice<u32>,
+            kept_columns: &mut Slice<u32>,
+            kept_values: &mut Slice<T>,
+        );
+        fn packed_rows(
+            n: u64,
+            width: u32,
+            wide_columns: &Slice<u32>,
+            wide_values: &Slice<T>,
+            starts: OffsetsRef<'_, Cuda>,
+            indices: &mut Slice<u32>,
+            packed: &mut Slice<T>,
+        );
+    }
+    kernels! {
+        "classical.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, "u32" as TARGET);
+        fn coarse_numbers(
+            n: u64,
+            state: &Slice<u32>,
+            places: &Slice<u32>,
+            numbers: &mut Slice<u32>,
+        );
+    }
+}
+
+/// The most weights a row for which the kernels have room: one a lane.
+const MOST_WEIGHTS: usize = 32;
+
+/// Rows with room for `width` entries each.
+struct Wide<T: Scalar> {
+    width: usize,
+    /// The entries of each row; one element more, which is 0.
+    lengths: <Cuda as Backend>::Vec<u32>,
+    columns: <Cuda as Backend>::Vec<u32>,
+    values: <Cuda as Backend>::Vec<T>,
+}
+
+impl<T: Scalar> Wide<T> {
+    fn new(cuda: Cuda, rows: usize, width: usize) -> Result<Self> {
+        let (columns, values) = (cuda.buffer(rows * width)?, cuda.buffer(rows * width)?);
+        Ok(Self { width, lengths: cuda.zeros(rows + 1)?, columns, values })
+    }
+
+    /// The matrix of these rows.
+    fn packed(self, cuda: Cuda, columns: usize) -> Result<Csr<T, Cuda>> {
+        let rows = self.lengths.len() - 1;
+        let (offsets, entries) = offsets_of(&cuda, &self.lengths)?;
+        let (mut indices, mut values) = (cuda.buffer(entries)?, cuda.buffer(entries)?);
+        let (shape, width) = (tuning::classical_rows(cuda.0.chip, rows), self.width as u32);
+        let (from, to) = ((&self.columns, &self.values), offsets.as_ref());
+        kernel::packed_rows(cuda, shape, rows as u64, width, from.0, from.1, to, &mut indices, &mut values)?;
+        Ok(Csr::from_parts_unchecked(rows, columns, offsets, indices, values))
+    }
+}
+
+/// The columns on which rows depend strongly. The values mean nothing.
+fn dependences_of<T: Scalar>(cuda: Cuda, a: &Csr<T, Cuda>, strength: f64) -> Result<Csr<f32, Cuda>> {
+    let (n, parts, threshold) = (a.rows(), a.parts(), T::Real::from_f64(strength));
+    let shape = || tuning::classical_rows(cuda.0.chip, n + 1);
+    let mut lengths = cuda.buffer::<u32>(n + 1)?;
+    let (offsets, indices, values) = (parts.offsets, parts.indices, parts.values);
+    kernel::dependence_lengths(cuda, shape(), n as u64, offsets, indices, values, threshold, &mut lengths)?;
+    let (starts, entries) = offsets_of(&cuda, &lengths)?;
+    let mut dependences = cuda.buffer(entries)?;
+    alike(cuda, offsets, starts.as_ref(), |offsets, starts| {
+        let to = &mut dependences;
+        kernel::dependence_entries(cuda, shape(), n as u64, offsets, indices, values, threshold, starts, to)
+    })?;
+    Ok(Csr::from_parts_unchecked(n, n, starts, dependences, cuda.zeros(entries)?))
+}
+
+/// The number of each coarse unknown (`u32::MAX` for others), and how many there are.
+fn coarse_unknowns<T: Scalar>(
+    cuda: Cuda,
+    dependences: &Csr<f32, Cuda>,
+) -> Result<(<Cuda as Backend>::Vec<u32>, usize)> {
+    let influences = dependences.transpose(&cuda)?;
+    let (n, depends, influences) = (dependences.rows(), dependences.parts(), influences.parts());
+    let (rows, shape) = (n as u64, || tuning::classical_rows(cuda.0.chip, n + 1));
+    let (mut state, mut chosen) = (cuda.buffer::<u32>(n)?, cuda.buffer::<u32>(n)?);
+    let mut undecided = cuda.zeros::<u32>(1)?;
+    kernel::coarse_start::<T>(
+        cuda,
+        shape(),
+        rows,
+        influences.offsets,
+        &mut state,
+        &mut chosen,
+        &mut undecided,
+    )?;
+    while cuda.value(&undecided)? > 0 {
+        let (starts, columns) = (depends.offsets, depends.indices);
+        let (of_others, others) = (influences.offsets, influences.indices);
+        kernel::coarse_choose::<T>(
+            cuda,
+            shape(),
+            rows,
+            starts,
+            columns,
+            of_others,
+            others,
+            &state,
+            &mut chosen,
+        )?;
+        cuda.fill(0, &mut undecided)?;
+        kernel::coarse_decide::<T>(
+            cuda,
+            shape(),
+            rows,
+            starts,
+            columns,
+            &chosen,
+            &mut state,
+            &mut undecided,
+        )?;
+    }
+    let (mut flags, mut places) = (cuda.zeros::<u32>(n + 1)?, cuda.buffer::<u32>(n + 1)?);
+    cuda.copy(&chosen, Cuda::part_mut(&mut flags, 0..n))?;
+    cuda.exclusive_scan(&flags, &mut places)?;
+    let count = cuda.value(Cuda::part(&places, n..n + 1))? as usize;
+    let mut numbers = chosen;
+    kernel::coarse_numbers::<T>(cuda, shape(), rows, &state, &places, &mut numbers)?;
+    Ok((numbers, count))
+}
+
+impl ClassicalSteps for Cuda {
+    fn classical_prolongation<T: Scalar>(
+        &self,
+        a: &Csr<T, Self>,
+        strength: f64,
+        weights: usize,
+    ) -> Result<Csr<T, Self>> {
+        let cuda = *self;
+        let on_host = || -> Result<Csr<T, Self>> {
+            Host.classical_prolongation(&a.to_host(self)?, strength, weights)?.into_backend(self)
+        };
+        if weights > MOST_WEIGHTS {
+            return on_host();
+        }
+        let (n, parts) = (a.rows(), a.parts());
+        let dependences = dependences_of(cuda, a, strength)?;
+        let (numbers, count) = coarse_unknowns::<T>(cuda, &dependences)?;
+        let mut wide = Wide::<T>::new(cuda, n, weights)?;
+        // Few rows have so many unknowns around them that they need the larger tables.
+        for large in [false, true] {
+            let mut beyond = cuda.zeros::<u32>(1)?;
+            let shape = tuning::classical_warps(cuda.0.chip, n, large);
+            let strong = dependences.parts();
+            alike(cuda, parts.offsets, strong.offsets, |offsets, starts| {
+                kernel::extended_rows(
+                    cuda,
+                    shape,
+                    n as u64,
+                    offsets,
+                    parts.indices,
+                    parts.values,
+                    starts,
+                    strong.indices,
+                    &numbers,
+                    weights as u32,
+                    u32::from(large),
+                    &mut wide.lengths,
+                    &mut wide.columns,
+                    &mut wide.values,
+                    &mut beyond,
+                )
+            })?;
+            if cuda.value(&beyond)? == 0 {
+                return wide.packed(cuda, count);
+            }
+        }
+        on_host()
+    }
+
+    fn with_fewer_weights<T: Scalar>(&self, p: &Csr<T, Self>, weights: usize) -> Result<Csr<T, Self>> {
+        let (cuda, n, parts) = (*self, p.rows(), p.parts());
+        let mut wide = Wide::<T>::new(cuda, n, weights)?;
+        let shape = tuning::classical_rows(cuda.0.chip, n);
+        let (starts, columns, values, most) = (parts.offsets, parts.indices, parts.values, weights as u32);
+        let Wide { lengths, columns: to, values: values_to, .. } = &mut wide;
+        kernel::fewer_weights(cuda, shape, n as u64, starts, columns, values, most, lengths, to, values_to)?;
+        wide.packed(cuda, p.columns())
+    }
+}
