@@ -16,9 +16,9 @@ use std::ops::Range;
 /// Which elements a scan has combined at position i.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scan {
-    /// Element i of the result includes x[i].
+    /// Element i of the result includes `x[i]`.
     Inclusive,
-    /// Element i of the result combines the elements before x[i]; the first one is the identity.
+    /// Element i of the result combines the elements before `x[i]`; the first one is the identity.
     Exclusive,
 }
 
