@@ -1,10 +1,10 @@
-// What the kernels for many small systems share: entries as doubles, powers of two, and the verdict of one x.
+// Shared by the kernels for many small systems: entries as doubles, powers of two, and the verdict on an x.
 //
-// Elimination works on F A y = s F b, F and s being powers of two that bring the largest entry of each row, and that of
-// the right-hand side, near one (src/backend/host/batch/judge.rs has the same steps and the reasons). All is computed
-// in double precision, also where entries are single ones.
+// Elimination works on F A y = s F b. F and s are powers of two that bring the largest entry of each row, and that of
+// the right-hand side, near one (src/backend/host/batch/judge.rs has the same steps, and the reasons). Everything is
+// computed in double precision, even if entries are single precision.
 //
-// Constants: SCALAR (values and vectors), POWERS, REFINEMENTS, BESIDE, NORM_UNITS.
+// Constants: SCALAR (values and vectors), POWERS, REFINEMENTS, BESIDE, NORM_UNITS, LIMITED.
 #pragma once
 #include "complex.cuh"
 
@@ -28,7 +28,7 @@ DEVICE c64 inverse(c64 a) {
 DEVICE f64 one_of(f64) { return 1; }
 DEVICE c64 one_of(c64) { return {1, 0}; }
 
-// What pivots are compared by: |re| + |im|.
+// The size by which pivots are compared: |re| + |im|.
 DEVICE f64 size_of(f64 a) { return fabs(a); }
 DEVICE f64 size_of(c64 a) { return fabs(a.re) + fabs(a.im); }
 DEVICE bool is_finite(f64 a) { return a - a == 0; }
@@ -39,14 +39,13 @@ DEVICE i32 exponent_of(f64 size) { return i32(__double_as_longlong(size) >> 52) 
 DEVICE bool in_range(i32 exponent) { return exponent >= -POWERS && exponent <= POWERS; }
 DEVICE i32 into_range(i32 exponent) { return max(-POWERS, min(POWERS, exponent)); }
 
-// What x is asked for.
+// What x has to fulfil.
 struct Goal {
     f64 relative, absolute;
 };
 
-// What a kernel is given (src/backend/cuda/batch.rs has the same): systems, dense ones, or compressed rows of one
-// pattern (no starts) or of each its own; right-hand sides, k numbers a row; what is asked for, and where what is found
-// goes.
+// The arguments of a kernel (src/backend/cuda/batch.rs has the same). Systems are dense (no offsets), or compressed
+// rows of one pattern (no starts) or of patterns of their own. Right-hand sides have `vectors` numbers per row.
 struct Systems {
     u64 count, entries_each;
     const u64 *starts, *offsets;
@@ -57,13 +56,13 @@ struct Systems {
     f64* residuals;
     Goal goal;
     u32 row_wise, size, vectors;
-    // Whether only those systems are solved of which nothing is certain so far.
+    // Whether only those systems are solved that are uncertain so far.
     u32 uncertain_only;
 
     DEVICE u64 first_row(u64 system) const { return starts ? starts[system] : system * size; }
     DEVICE u32 rows(u64 system) const { return starts ? u32(starts[system + 1] - starts[system]) : size; }
     DEVICE bool is_asked(u64 system) const { return !uncertain_only || steps[system] == ~0u; }
-    // f(column, entry) for every `stride`-th entry of a row from `first` on.
+    // Calls f(column, entry) for every `stride`-th entry of a row, beginning with number `first`.
     template <typename F> DEVICE void entries(u64 system, u32 n, u32 row, u32 first, u32 stride, F f) const {
         if (!offsets) {
             const SCALAR* own = values + system * entries_each + u64(row) * n;
@@ -79,14 +78,9 @@ struct Systems {
         const u64 at = starts ? starts[system] + row : row;
         return u32(offsets[at + 1] - offsets[at]);
     }
-    // The steps of refinement of a system and its largest residual.
-    DEVICE void tell(u64 system, bool good, u32 most_steps, f64 worst) const {
-        steps[system] = good ? most_steps : ~0u;
-        residuals[system] = good ? worst : __longlong_as_double(0x7ff8000000000000);
-    }
 };
 
-// A sum and the errors made in it (Ogita, Rump, Oishi, SIAM J. Sci. Comput. 26, 2005, algorithm 5.3).
+// A sum and its accumulated rounding errors (Ogita, Rump, Oishi, SIAM J. Sci. Comput. 26, 2005, algorithm 5.3).
 struct Compensated {
     f64 sum, error;
     DEVICE void add(f64 term, f64 term_error) {
@@ -106,7 +100,7 @@ template <typename D> struct CompensatedOf {
     DEVICE void start(f64 b) { re = {b, 0}; }
     DEVICE void subtract(f64 a, f64 y) { re.add_product(-a, y); }
     DEVICE f64 value() const { return re.value(); }
-    // With what another lane has; the same sum in both.
+    // Adds the sum of another lane, so that both lanes have the same.
     DEVICE void merge(u32 with) {
         const f64 sum = shuffle_xor(re.sum, with), error = shuffle_xor(re.error, with);
         const bool low = (lane_id() & with) == 0;
@@ -126,12 +120,13 @@ template <> struct CompensatedOf<c64> {
     DEVICE void merge(u32 with) { re.merge(with), im.merge(with); }
 };
 
-// Units of one right-hand side: exponents of s, and of its largest entry as the caller has it.
+// Units of one right-hand side: the exponent of s, and that of its largest entry as the caller has it.
 struct Units {
     i32 shift, largest;
 };
 
-// Squares of what one row adds to the norms of the verdict: residual, its error and right-hand side, plain and by rows.
+// Sums of squares for the norms of the verdict: of the residual, of its error and of the right-hand side, first
+// plainly, then with each row divided by its norm.
 struct Squares {
     f64 of[6];
     bool sound;
@@ -177,7 +172,7 @@ DEVICE Judged judged(const Squares& sums, const Units& units, const Systems& sys
     return told;
 }
 
-// y as x is, once rounded to the caller's type; whether it is sound.
+// x is y rounded to the caller's type, and y becomes the same number; false if that overflows.
 template <typename D> DEVICE bool rounded(D& y, const Units& units, SCALAR& x) {
     to_scalar(power(-units.shift) * y, x);
     y = power(units.shift) * to_double(x);

@@ -1,24 +1,25 @@
-// Systems of more than 32 unknowns, a block of threads each: up to ROWS, one thread a row in a panel.
+// Systems of 33 to ROWS unknowns, each by a block of threads.
 //
-//     panel            others          1  the panel is eliminated with partial pivoting: a thread keeps its row of it
-//     | u u | u u u u |                   in registers, and the pivot row goes around by shared memory
-//     | l u | u u u u |                2  rows of U beside the panel: a thread a column
-//     | l l | a a a a |                3  from all other rows l times u is subtracted: a few rows and columns a thread
+//     panel            others          1  The panel is eliminated with partial pivoting. Each thread has a row of it in
+//     | u u | u u u u |                   registers, and the pivot row is passed on in shared memory.
+//     | l u | u u u u |                2  The rows of U beside the panel are computed, one column per thread.
+//     | l l | a a a a |                3  l times u is subtracted from all other rows, by small tiles.
 //
-// No row moves: `step_of` has the step at which each row was the pivot row, `row_of` the row of each step
-// (right-looking LU by blocks; Golub and Van Loan, Matrix Computations, 4th ed., 3.4). The matrix lies in shared memory
-// if several blocks of threads then still fit on a multiprocessor, else in memory that each block of threads keeps for
-// itself, and of which the caches have the most. Pivots are compared by the upper 27 bits of their size.
+// This is right-looking LU by blocks (Golub and Van Loan, Matrix Computations, 4th ed., 3.4). No row moves: `step_of`
+// has the step at which each row was the pivot row, and `row_of` the row of each step. The matrix is in shared memory
+// if a multiprocessor then still has room for several blocks of threads, else in global memory of the block of threads,
+// most of which stays in the caches. Pivots are compared by the upper 27 bits of their size.
 //
-// Bytes: A twice, b and x once; if the matrix is not in shared memory, it is read and written once a panel too.
+// Bytes: A twice, b and x once; if the matrix is not in shared memory, it is also read and written once per panel.
 //
 // Constants: SCALAR, ROWS, THREADS (at least ROWS), PANEL, TILE_COLUMNS, BLOCKS, and those of batch.cuh.
+#include "batch_refine.cuh"
 #include "batch_sums.cuh"
 
 typedef SCALAR S;
 typedef double_of<S>::type D;
 
-// A tile of the third step: 4 rows of each of THREADS / 16 groups, TILE_COLUMNS columns of each of 16 threads.
+// A tile of step 3 has TILE_ROWS rows for each of THREADS / 16 groups, and TILE_COLUMNS columns for each of 16 threads.
 #define TILE_ROWS 4
 
 struct Room {
@@ -28,7 +29,7 @@ struct Room {
     u32 counts[WARPS];
 };
 
-// The system and its factors in the memory of a block of threads.
+// The system of a block of threads, with its factors.
 struct Block {
     Room& room;
     D* m;
@@ -40,7 +41,8 @@ struct Block {
 
     DEVICE D& at(u32 row, u32 column) const { return m[u64(row) * stride + column]; }
 
-    // F A and its norms, a warp a row; whether every row has an entry other than zero, within the range.
+    // Loads F A and the norms of its rows, one row per warp. Returns whether every row has a nonzero entry, within the
+    // range of powers of two.
     DEVICE bool load(const Systems& systems, u64 system) const {
         bool sound = true;
         for (u32 row = warp_id(); row < n; row += WARPS) {
@@ -74,7 +76,7 @@ struct Block {
         return __syncthreads_and(sound);
     }
 
-    // Columns k to k + width of all rows that are still open; false where a pivot is zero.
+    // Step 1 for columns k to k + width of all rows that are still open. Returns false if a pivot is zero.
     DEVICE bool panel(u32 k, u32 width, u32& own_step) const {
         const u32 row = threadIdx.x;
         const bool mine = row < n && own_step == ~0u;
@@ -127,7 +129,7 @@ struct Block {
         return sound;
     }
 
-    // The rows that are still open, in their order.
+    // Lists the rows that are still open, in their order.
     DEVICE void list_open(u32 own_step) const {
         const bool open = threadIdx.x < n && own_step == ~0u;
         const u32 votes = __ballot_sync(ALL, open);
@@ -139,7 +141,7 @@ struct Block {
         __syncthreads();
     }
 
-    // What is right of the panel.
+    // Steps 2 and 3: everything to the right of the panel.
     DEVICE void update(u32 k, u32 width) const {
         const u32 from = k + width, open = n - from;
         for (u32 column = from + threadIdx.x; column < n; column += THREADS) {
@@ -158,7 +160,7 @@ struct Block {
         __syncthreads();
         const u32 across = threadIdx.x % 16, down = threadIdx.x / 16;
         for (u32 first = 0; first < open; first += TILE_ROWS * (THREADS / 16)) {
-            // What is beyond the end is another thread's to change, so it is not even read.
+            // Entries beyond the end belong to other threads, which change them, so they must not be read.
             u32 rows[TILE_ROWS];
             bool has_row[TILE_ROWS];
 #pragma unroll
@@ -217,8 +219,8 @@ struct Block {
         return sound;
     }
 
-    // solution = A^-1 of what is in `moving`, which is used up. Triangles by panels: one warp solves a panel's own,
-    // then all rows go on.
+    // solution = A^-1 `moving`, which is overwritten. Triangles are solved by panels: one warp solves with the triangle
+    // of a panel, then all threads apply the result to the other rows.
     DEVICE void solve(D* solution, u32 own_step) const {
         __syncthreads();
         for (u32 k = 0; k < n; k += PANEL) {
@@ -264,7 +266,7 @@ struct Block {
         }
     }
 
-    // s F (b - A x) into r, a warp a row; and what is said of it.
+    // Computes r = s F (b - A x), one row per warp, and judges it.
     DEVICE Judged judge(const Systems& systems, u64 system, const Units& units, bool accurate) const {
         f64 square[1] = {threadIdx.x < n ? abs2(y[threadIdx.x]) : 0.0};
         block_sums(room.sums, square);
@@ -273,13 +275,15 @@ struct Block {
             if (accurate) {
                 CompensatedOf<D> sum;
                 if (lane_id() == 0) sum.start(right[row]);
-                systems.entries(system, n, row, lane_id(), 32, [&](u32 j, D a) { sum.subtract(scale * a, y[j]); });
+                systems.entries(system, n, row, lane_id(), 32,
+                                [&](u32 j, D a) { sum.subtract(scale * a, y[j]); });
 #pragma unroll
                 for (u32 with = 16; with; with /= 2) sum.merge(with);
                 if (lane_id() == 0) r[row] = sum.value();
             } else {
                 D sum = D();
-                systems.entries(system, n, row, lane_id(), 32, [&](u32 j, D a) { sum = fused(scale * a, y[j], sum); });
+                systems.entries(system, n, row, lane_id(), 32,
+                                [&](u32 j, D a) { sum = fused(scale * a, y[j], sum); });
                 sum = warp_sum(sum);
                 if (lane_id() == 0) r[row] = right[row] - sum;
             }
@@ -294,6 +298,41 @@ struct Block {
         sums.sound = __syncthreads_and(sums.sound);
         block_sums(room.sums, sums.of);
         return judged(sums, units, systems);
+    }
+};
+
+// One right-hand side of the system of a block of threads, for `refine`.
+struct Work {
+    const Block& block;
+    const Systems& systems;
+    u64 system;
+    u32 own_step;
+    Units units;
+    // The thread's number of x.
+    S solution;
+
+    DEVICE u32 row() const { return threadIdx.x; }
+    DEVICE bool any(bool yes) const { return yes; }
+    DEVICE bool round() {
+        D mine = row() < block.n ? block.y[row()] : D();
+        const bool sound = __syncthreads_and(rounded(mine, units, solution));
+        if (row() < block.n) block.y[row()] = mine;
+        __syncthreads();
+        return sound;
+    }
+    DEVICE Judged judge(bool accurate) const { return block.judge(systems, system, units, accurate); }
+    DEVICE f64 correct(bool) const {
+        if (row() < block.n) block.moving[row()] = block.r[row()];
+        __syncthreads();
+        block.solve(block.r, own_step);
+        f64 squares[2] = {};
+        if (row() < block.n) {
+            squares[0] = abs2(block.r[row()]);
+            squares[1] = abs2(block.y[row()]);
+            block.y[row()] = block.y[row()] + block.r[row()];
+        }
+        block_sums(block.room.sums, squares);
+        return sqrt(squares[0] / squares[1]);
     }
 };
 
@@ -320,11 +359,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                              vector_room, vector_room + size, vector_room + 2 * size, vector_room + 3 * size,
                              norms, exponents, numbers, numbers + size, numbers + 2 * size, n, stride};
         __syncthreads();
-        u32 own_step = ~0u, most_steps = 0;
-        f64 worst = 0;
-        bool good = n == 0 || block.load(systems, system);
-        good = good && (n == 0 || __syncthreads_and(block.eliminate(own_step)));
-        for (u32 vector = 0; vector < vectors && good && n > 0; vector++) {
+        u32 own_step = ~0u;
+        Story told = story(n == 0 || block.load(systems, system));
+        told.good = told.good && (n == 0 || __syncthreads_and(block.eliminate(own_step)));
+        for (u32 vector = 0; vector < vectors && told.good && n > 0; vector++) {
             const u64 at = (first_row + row) * vectors + vector;
             const D given = row < n ? to_double(systems.b[at]) : D();
             const i32 exponent = row < n ? exponents[row] : 0;
@@ -334,8 +372,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             const i32 raised = exponent_of(most_scaled), size_of_b = exponent_of(most);
             const bool zero = most == 0;
             const bool within = zero || (in_range(raised) && in_range(size_of_b));
-            good = __syncthreads_and(is_finite(given) && is_finite(scaled) && within);
-            if (!good) break;
+            told.good = __syncthreads_and(is_finite(given) && is_finite(scaled) && within);
+            if (!told.good) break;
             if (zero) {
                 if (row < n) systems.x[at] = S();
                 continue;
@@ -343,35 +381,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             const Units units = {-raised, size_of_b};
             if (row < n) block.right[row] = block.moving[row] = power(units.shift) * scaled;
             block.solve(block.y, own_step);
-            f64 last = __longlong_as_double(0x7ff0000000000000);
-            bool met = false;
-            for (u32 step = 0; step <= REFINEMENTS; step++) {
-                S solution = S();
-                D mine = row < n ? block.y[row] : D();
-                const bool regular = rounded(mine, units, solution);
-                if (!__syncthreads_and(regular)) break;
-                if (row < n) block.y[row] = mine;
-                __syncthreads();
-                Judged told = block.judge(systems, system, units, false);
-                if (!told.met) told = block.judge(systems, system, units, true);
-                if (told.met) {
-                    met = true;
-                    if (row < n) systems.x[at] = solution;
-                    worst = fmax(worst, told.relative);
-                    most_steps = max(most_steps, step);
-                    break;
-                }
-                // A step that does not halve what is missing leads nowhere.
-                if (!(told.excess < 0.5 * last)) break;
-                last = told.excess;
-                if (row < n) block.moving[row] = block.r[row];
-                __syncthreads();
-                block.solve(block.r, own_step);
-                if (row < n) block.y[row] = block.y[row] + block.r[row];
-                __syncthreads();
-            }
-            good = met;
+            Work work = {block, systems, system, own_step, units};
+            const Refined found = refine(work, true);
+            told.add(found);
+            if (found.known && row < n) systems.x[at] = work.solution;
         }
-        if (row == 0) systems.tell(system, good, most_steps, worst);
+        if (row == 0) told.tell(systems, system);
     }
 }

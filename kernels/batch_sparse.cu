@@ -1,28 +1,29 @@
-// Systems of one sparse pattern, TOGETHER of them a warp: L U without pivoting, in an order and with a pattern of the
-// factors that were worked out once (src/batch/symbolic.rs). src/backend/host/batch/sparse.rs has the same steps.
+// Systems of one sparse pattern, TOGETHER of them per warp: L U without pivoting. The order of elimination and the
+// pattern of the factors were worked out before (src/batch/symbolic.rs). src/backend/host/batch/sparse.rs has the same
+// steps.
 //
 //     row i of A, the pivot rows above it,         entries of the systems 0 to 3 lie side by side:
-//     and row i of L \ U that is made of them
+//     and row i of L \ U, their result
 //     | u u . u . |  k = 0                             entry e     | 0 1 2 3 |   8 lanes a system, each with every
 //     |   u . . u |  k = 1                             entry e + 1 | 0 1 2 3 |   eighth entry of a row
 //     | l l . u u |  i                                 ...
 //
-// Row i is spread out in shared memory. For each entry to the left of the diagonal, in the order of columns, the row
-// of U of that column times the entry is subtracted ("up-looking"; Davis, Direct Methods for Sparse Linear Systems,
-// 2006, chapter 6); what the next one needs is asked for meanwhile. A row that is done goes to memory that the warp
-// keeps, and is read again from there. On the diagonal lies one divided by the pivot.
+// Row i is gathered in shared memory. For each entry to the left of the diagonal, in the order of columns, the entry
+// times the row of U of that column is subtracted ("up-looking"; Davis, Direct Methods for Sparse Linear Systems, 2006,
+// chapter 6), while the first entries of the next such row are already being loaded. A finished row goes to global
+// memory of the warp, from which later rows read it. The diagonal has the inverses of pivots.
 //
-// Bytes: for each multiplication an entry of U, which the caches have in part; A twice, b and x once.
+// Bytes: an entry of U for each multiplication, in part from the caches; A twice, b and x once.
 //
 // Constants: SCALAR, TOGETHER, THREADS, BLOCKS (of a multiprocessor), and those of batch.cuh.
-#include "batch.cuh"
+#include "batch_refine.cuh"
 
 typedef SCALAR S;
 typedef double_of<S>::type D;
 
-// Lanes of a system: `part` of them is the lane's number among these.
+// The number of lanes of a system. `part` is the number of a lane among these.
 #define PARTS (32 / TOGETHER)
-// Entries that a lane asks for before it needs them.
+// The number of entries that a lane loads before it needs them.
 #define AHEAD 3
 
 template <typename T> DEVICE T group_sum(T v) {
@@ -40,19 +41,19 @@ DEVICE bool group_all(bool yes) {
     return (__ballot_sync(ALL, yes) & own) == own;
 }
 
-// The pattern of L and U together, row by row in the order of elimination, and where each stored entry of A goes.
+// The pattern of L and U together, row by row in the order of elimination, and the place of each entry of A in it.
 struct Pattern {
     const u32 *order, *offsets, *columns, *diagonals, *places;
 };
 
-// Some entries of a row of the factors from `from` on, of which the lane has every PARTS-th; and the first before them.
+// Entries of a row of the factors: that at `from`, and the lane's share of those behind it, every PARTS-th up to `to`.
 struct Ahead {
     u32 from, to;
     D first, values[AHEAD];
     u32 columns[AHEAD];
 };
 
-// The systems of a warp.
+// The systems of a warp, and for `refine` one right-hand side of each.
 struct Group {
     const Systems& systems;
     const Pattern& pattern;
@@ -62,13 +63,16 @@ struct Group {
     // In shared memory: row i, and the place of each column in it.
     D* row;
     u16* place_of;
-    // In memory that the warp keeps. Vectors by the caller's numbers of rows, but `moving` in the order of elimination.
+    // In global memory of the warp. Vectors are in the caller's order of rows, except that `moving` is in the order of
+    // elimination.
     D *factors, *right, *y, *r, *moving;
     f64 *norms, *scales;
+    Units units;
 
     DEVICE u32 at(u32 k) const { return k * TOGETHER + own; }
 
-    // Brings the row of A that is eliminated as row i, times a power of two; whether it is sound.
+    // Loads the row of F A that is eliminated as row i. Returns whether it has a nonzero entry, within the range of
+    // powers of two.
     DEVICE bool load(u32 i, u32 start, u32 end) const {
         for (u32 e = start + lane_id(); e < end; e += 32) place_of[pattern.columns[e]] = u16(e - start);
         for (u32 e = part; e < end - start; e += PARTS) row[at(e)] = D();
@@ -113,7 +117,7 @@ struct Group {
         return row;
     }
 
-    // From row i, a row of U times a factor.
+    // Subtracts from row i a row of U times a factor.
     DEVICE void subtract(const Ahead& u, D factor) const {
         // Beyond the end of the row nothing is read.
         const u32 mine = u.from + 1 + part;
@@ -138,7 +142,7 @@ struct Group {
             const u32 start = pattern.offsets[i], end = pattern.offsets[i + 1], diagonal = pattern.diagonals[i];
             sound = load(i, start, end) && sound;
             for (u32 first = start; first < diagonal; first += 32) {
-                // A lane knows where one of 32 rows of U lies.
+                // Each lane looks up where one of the next 32 rows of U is.
                 const u32 some = min(32u, diagonal - first);
                 const u32 k = pattern.columns[first + min(lane_id(), some - 1)];
                 const u32 from = pattern.diagonals[k], to = pattern.offsets[k + 1];
@@ -164,7 +168,7 @@ struct Group {
         return sound;
     }
 
-    // The sum of a row's entries behind the first times those of `moving`, for all lanes of a system.
+    // The sum of the products of a row's entries behind the first with those of `moving`, in all lanes of a system.
     DEVICE D product(const Ahead& row) const {
         D sum = D();
 #pragma unroll
@@ -175,9 +179,9 @@ struct Group {
         return group_sum(sum);
     }
 
-    // x = A^-1 b, which may be the same vector.
+    // x = A^-1 b; both may be the same vector.
     DEVICE void solve(const D* b, D* x) const {
-        // The entries of L: from one before the first, of which nothing is used.
+        // The entries of a row of L, and one before them that is not used.
         const auto lower = [&](u32 i) { return ahead(pattern.offsets[i] - 1, pattern.diagonals[i]); };
         const auto upper = [&](u32 i) { return ahead(pattern.diagonals[i], pattern.offsets[i + 1]); };
         Ahead next = n > 1 ? lower(1) : upper(0);
@@ -204,11 +208,15 @@ struct Group {
         }
     }
 
-    // s F (b - A x) into r, a lane a row; and what is said of it.
-    DEVICE Judged judge(const Units& units, bool accurate) const {
+    DEVICE f64 norm_of(const D* v) const {
         f64 square = 0;
-        for (u32 k = part; k < n; k += PARTS) square += abs2(y[at(k)]);
-        const f64 y_norm = sqrt(group_sum(square));
+        for (u32 k = part; k < n; k += PARTS) square += abs2(v[at(k)]);
+        return sqrt(group_sum(square));
+    }
+
+    // Computes r = s F (b - A x), one row per lane, and judges it.
+    DEVICE Judged judge(bool accurate) const {
+        const f64 y_norm = norm_of(y);
         Squares sums = {};
         sums.sound = true;
         for (u32 k = part; k < n; k += PARTS) {
@@ -237,8 +245,9 @@ struct Group {
         return judged(sums, units, systems);
     }
 
-    // s F b into `right`; whether b is sound. `zero`: whether it is zero.
-    DEVICE bool take(const S* b, Units& units, bool& zero) const {
+    // Stores s F b in `right`, and finds whether it is zero. Returns false unless it is finite and in the range of
+    // powers of two.
+    DEVICE bool take(const S* b, bool& zero) {
         f64 most = 0, most_scaled = 0;
         bool sound = true;
         for (u32 k = part; k < n; k += PARTS) {
@@ -259,23 +268,31 @@ struct Group {
         return sound;
     }
 
-    // y becomes what x is, once rounded to the caller's type; whether it is sound.
-    DEVICE bool round(const Units& units) const {
+    DEVICE bool any(bool yes) const { return __any_sync(ALL, yes); }
+    DEVICE bool round() const {
         bool sound = true;
         for (u32 k = part; k < n; k += PARTS) {
-            S solution;
+            S ignored;
             D own = y[at(k)];
-            sound = rounded(own, units, solution) && sound;
+            sound = rounded(own, units, ignored) && sound;
             y[at(k)] = own;
         }
         sound = group_all(sound);
         __syncwarp();
         return sound;
     }
+    DEVICE f64 correct(bool open) const {
+        const f64 before = norm_of(y);
+        solve(r, r);
+        const f64 moved = norm_of(r) / before;
+        for (u32 k = part; k < n && open; k += PARTS) y[at(k)] = y[at(k)] + r[at(k)];
+        __syncwarp();
+        return moved;
+    }
 };
 
-// `room`: (entries + 6 size) TOGETHER numbers for each warp of the launch. Shared memory of a warp: `longest` (entries
-// of the longest row) TOGETHER numbers, and two bytes a row of a system, rounded up to eight rows.
+// `room` has (entries + 6 size) TOGETHER numbers for each warp of the launch. The shared memory of a warp has `longest`
+// (entries of the longest row) TOGETHER numbers, and two bytes per row of a system, rounded up to eight rows.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     solve_sparse(const __grid_constant__ Systems systems, const u32* order, const u32* offsets, const u32* columns,
                  const u32* diagonals, const u32* places, u32 entries, u32 longest, D* room) {
@@ -296,55 +313,27 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         const bool there = own < systems.count && systems.is_asked(own);
         if (!__any_sync(ALL, there)) continue;
         const u64 system = own < systems.count ? own : systems.count - 1;
-        const Group all = {systems, pattern, systems.values + system * systems.entries_each, n,
-                           lane / TOGETHER, lane % TOGETHER, reinterpret_cast<D*>(shared), place_of,
-                           kept, vectors, vectors + length, vectors + 2 * length, vectors + 3 * length,
-                           of_rows, of_rows + length};
-        bool good = group_all(all.eliminate());
-        u32 most_steps = 0;
-        f64 worst = 0;
+        Group all = {systems, pattern, systems.values + system * systems.entries_each, n,
+                     lane / TOGETHER, lane % TOGETHER, reinterpret_cast<D*>(shared), place_of,
+                     kept, vectors, vectors + length, vectors + 2 * length, vectors + 3 * length,
+                     of_rows, of_rows + length};
+        Story told = story(group_all(all.eliminate()));
         for (u32 vector = 0; vector < systems.vectors; vector++) {
             const u64 place = system * n * systems.vectors + vector;
-            Units units;
             bool zero;
-            good = all.take(systems.b + place, units, zero) && good;
-            bool open = good && !zero, met = zero;
-            f64 last = __longlong_as_double(0x7ff0000000000000), told = 0;
-            u32 used_steps = 0;
-            if (__any_sync(ALL, open)) all.solve(all.right, all.y);
-            for (u32 step = 0; step <= REFINEMENTS && __any_sync(ALL, open); step++) {
-                open = all.round(units) && open;
-                Judged now = all.judge(units, false);
-                if (__any_sync(ALL, open && !now.met)) {
-                    const Judged accurate = all.judge(units, true);
-                    if (!now.met) now = accurate;
-                }
-                if (open && now.met) {
-                    met = true;
-                    open = false;
-                    told = now.relative;
-                    used_steps = step;
-                }
-                // A step that does not halve what is missing leads nowhere.
-                open = open && now.excess < 0.5 * last;
-                if (open) last = now.excess;
-                if (__any_sync(ALL, open)) {
-                    all.solve(all.r, all.r);
-                    for (u32 k = all.part; k < n && open; k += PARTS)
-                        all.y[all.at(k)] = all.y[all.at(k)] + all.r[all.at(k)];
-                    __syncwarp();
-                }
-            }
-            good = good && met;
-            if (there && met)
+            told.good = all.take(systems.b + place, zero) && told.good;
+            const bool open = told.good && !zero;
+            if (all.any(open)) all.solve(all.right, all.y);
+            Refined found = refine(all, open);
+            if (zero) found = {told.good, 0, 0};
+            told.add(found);
+            if (there && found.known)
                 for (u32 k = all.part; k < n; k += PARTS) {
                     S solution = S();
-                    if (!zero) to_scalar(power(-units.shift) * all.y[all.at(k)], solution);
+                    if (!zero) to_scalar(power(-all.units.shift) * all.y[all.at(k)], solution);
                     systems.x[place + u64(k) * systems.vectors] = solution;
                 }
-            most_steps = max(most_steps, used_steps);
-            worst = fmax(worst, told);
         }
-        if (there && all.part == 0) systems.tell(system, good, most_steps, worst);
+        if (there && all.part == 0) told.tell(systems, system);
     }
 }

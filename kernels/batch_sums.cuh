@@ -1,5 +1,5 @@
-// Sums and maxima of all threads of a block, in shared memory that the caller has for each warp. The same bits in each
-// thread.
+// Sums and maxima over all threads of a block, with the same bits in each thread. The caller lends shared memory for
+// each warp.
 //
 // Constants: THREADS, and those of batch.cuh.
 #pragma once
@@ -9,11 +9,10 @@
 
 DEVICE u32 warp_id() { return threadIdx.x / 32; }
 
-// Of K numbers each, 6 at most.
-template <int K> DEVICE void block_sums(f64 (*sums)[6], f64 (&v)[K]) {
+// Of K numbers each, 6 at most. All threads have met since they read the shared memory last.
+template <int K> DEVICE void block_sums_behind(f64 (*sums)[6], f64 (&v)[K]) {
 #pragma unroll
     for (int k = 0; k < K; k++) v[k] = warp_sum(v[k]);
-    __syncthreads();
     if (lane_id() == 0)
 #pragma unroll
         for (int k = 0; k < K; k++) sums[warp_id()][k] = v[k];
@@ -23,6 +22,11 @@ template <int K> DEVICE void block_sums(f64 (*sums)[6], f64 (&v)[K]) {
         v[k] = 0;
         for (int w = 0; w < WARPS; w++) v[k] += sums[w][k];
     }
+}
+
+template <int K> DEVICE void block_sums(f64 (*sums)[6], f64 (&v)[K]) {
+    __syncthreads();
+    block_sums_behind(sums, v);
 }
 
 // The largest; NaN is none.

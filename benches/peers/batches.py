@@ -1,7 +1,8 @@
 """Batches of small systems beside what others have: on a GPU CuPy's batched solve, on the CPU NumPy's, and SciPy one by
-one. Times are the least of some runs, in milliseconds, from arrays to x and its verdicts.
+one. Times are the least of some runs, in milliseconds, from arrays to x and its verdicts. With `processor`, they are the
+time of all processors together, which other programs on the machine change less.
 
-    python benches/peers/batches.py cpu
+    python benches/peers/batches.py cpu [processor]
     python benches/peers/batches.py gpu
 """
 
@@ -15,6 +16,7 @@ import scipy.sparse.linalg
 import residua
 
 on_gpu = sys.argv[1:] == ["gpu"]
+clock = time.process_time if "processor" in sys.argv else time.perf_counter
 if on_gpu:
     import cupy as cp
 
@@ -32,11 +34,11 @@ def least(run, times=7):
     for _ in range(times):
         if on_gpu:
             cp.cuda.Device().synchronize()
-        start = time.perf_counter()
+        start = clock()
         run()
         if on_gpu:
             cp.cuda.Device().synchronize()
-        best = min(best, time.perf_counter() - start)
+        best = min(best, clock() - start)
     return 1e3 * best
 
 
@@ -85,10 +87,10 @@ def one_pattern(what, pattern, m, peers):
     some = [sp.csc_array(sp.csr_array((v, pattern.indices, pattern.indptr))) for v in values[:50]]
     others = []
     if "scipy" in peers:
-        start = time.perf_counter()
+        start = clock()
         for A, right in zip(some, b):
             scipy.sparse.linalg.spsolve(A, right)
-        others.append(("SciPy one by one", 1e3 * (time.perf_counter() - start) * m / len(some)))
+        others.append(("SciPy one by one", 1e3 * (clock() - start) * m / len(some)))
     if "dense" in peers:
         full = np.zeros((m, *pattern.shape))
         full[:, rows, pattern.indices] = values

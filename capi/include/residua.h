@@ -530,14 +530,17 @@ int32_t residua_options_set_coordinates(residua_options *options,
  Solves many small systems of `size` unknowns at once, with values of `type`. If `offsets` is null, the matrices are
  dense, row by row; otherwise they have one pattern in CSR (`size + 1` offsets from 0, columns that ascend in each
  row) and `values` are their entries. `b` and `x` have `vectors` numbers per row, row by row, one system after
- another. `tolerance` 0 stands for the default.
+ another. `tolerance` 0 stands for the default. `method` is "lu" (elimination), "bicgstab" (iteration, for patterns of
+ up to 4096 unknowns), or "auto" or null (elimination whenever there is one); systems that a method leaves uncertain are
+ solved in the next way.
 
  A system that fails does not affect the others, and is no error. `solved`, unless null, gets a number per system: 2
  if x meets the tolerance, 1 if x is an answer without meeting it (as accurate as the precision allows, or a
  least-squares solution), 0 if it is none. `residuals`, unless null, gets ||b - A x|| / ||b||, computed from x.
 
  Asked of the caller:
- The arrays have the lengths that follow from the other arguments, and x overlaps no other array.
+ The arrays have the lengths that follow from the other arguments, x overlaps no other array, and `method` is null or
+ ends with a zero byte.
  */
 int32_t residua_solve_batch(int32_t type,
                             int64_t systems,
@@ -549,6 +552,7 @@ int32_t residua_solve_batch(int32_t type,
                             const void *b,
                             void *x,
                             double tolerance,
+                            const char *method,
                             uint8_t *solved,
                             double *residuals);
 

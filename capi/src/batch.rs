@@ -2,13 +2,14 @@
 
 use crate::arrays::length;
 use crate::solver::by_type;
-use crate::solver::{RESIDUA_COMPLEX64, RESIDUA_COMPLEX128, RESIDUA_FLOAT32, RESIDUA_FLOAT64};
-use crate::status::{Answer, Fault, guard};
+use crate::solver::{RESIDUA_C32, RESIDUA_C64, RESIDUA_F32, RESIDUA_F64};
+use crate::status::{Answer, Fault, guard, text};
 use num_complex::Complex;
 use residua_core::Host;
-use residua_core::batch::Batch;
+use residua_core::batch::{Batch, Method};
 use residua_core::solver::Solvable;
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
+use std::str::FromStr;
 
 /// The arguments of a call, except its arrays of numbers.
 struct Asked {
@@ -16,6 +17,7 @@ struct Asked {
     size: usize,
     vectors: usize,
     tolerance: f64,
+    method: Method,
 }
 
 /// The product of sizes given by the caller, or an error if it overflows.
@@ -64,7 +66,7 @@ unsafe fn solve<T: Solvable>(
     solved: *mut u8,
     residuals: *mut f64,
 ) -> Answer {
-    let Asked { systems, size, vectors, tolerance } = *asked;
+    let Asked { systems, size, vectors, tolerance, method } = *asked;
     let batch = if offsets.is_null() {
         Batch::<T>::dense(Host, systems, size)?
     } else {
@@ -76,6 +78,7 @@ unsafe fn solve<T: Solvable>(
         let columns: &[u32] = unsafe { array("columns", columns.cast(), product(&[entries])?)? };
         Batch::one_pattern(Host, systems, offsets.to_vec(), columns.to_vec())?
     };
+    let batch = batch.method(method);
     let mut batch = if tolerance > 0.0 { batch.tolerance(tolerance) } else { batch };
     let entries = product(&[batch.entries()])?;
     let numbers = product(&[systems, size, vectors])?;
@@ -105,14 +108,17 @@ unsafe fn solve<T: Solvable>(
 /// Solves many small systems of `size` unknowns at once, with values of `type`. If `offsets` is null, the matrices are
 /// dense, row by row; otherwise they have one pattern in CSR (`size + 1` offsets from 0, columns that ascend in each
 /// row) and `values` are their entries. `b` and `x` have `vectors` numbers per row, row by row, one system after
-/// another. `tolerance` 0 stands for the default.
+/// another. `tolerance` 0 stands for the default. `method` is "lu" (elimination), "bicgstab" (iteration, for patterns of
+/// up to 4096 unknowns), or "auto" or null (elimination whenever there is one); systems that a method leaves uncertain are
+/// solved in the next way.
 ///
 /// A system that fails does not affect the others, and is no error. `solved`, unless null, gets a number per system: 2
 /// if x meets the tolerance, 1 if x is an answer without meeting it (as accurate as the precision allows, or a
 /// least-squares solution), 0 if it is none. `residuals`, unless null, gets ||b - A x|| / ||b||, computed from x.
 ///
 /// # Safety
-/// The arrays have the lengths that follow from the other arguments, and x overlaps no other array.
+/// The arrays have the lengths that follow from the other arguments, x overlaps no other array, and `method` is null or
+/// ends with a zero byte.
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments, reason = "systems in C")]
 pub unsafe extern "C" fn residua_solve_batch(
@@ -126,12 +132,18 @@ pub unsafe extern "C" fn residua_solve_batch(
     b: *const c_void,
     x: *mut c_void,
     tolerance: f64,
+    method: *const c_char,
     solved: *mut u8,
     residuals: *mut f64,
 ) -> i32 {
     guard(|| {
         let (systems, size) = (length("systems", systems)?, length("size", size)?);
-        let asked = Asked { systems, size, vectors: length("vectors", vectors)?, tolerance };
+        let method = match method.is_null() {
+            true => Method::Auto,
+            // SAFETY: guaranteed by the caller.
+            false => Method::from_str(unsafe { text("method", method)? })?,
+        };
+        let asked = Asked { systems, size, vectors: length("vectors", vectors)?, tolerance, method };
         // SAFETY: guaranteed by the caller.
         by_type!(r#type, T => unsafe {
             solve::<T>(&asked, offsets, columns, values, b, x, solved, residuals)

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use residua::batch::{Batch, Method, Verdicts};
 use residua::krylov::Outcome;
 use residua::{Backend, Cuda, Host};
+use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -70,15 +71,6 @@ impl Shape {
 
 /// Tolerances, whether rows count in units of their own, and the method.
 type Goal = (Option<f64>, f64, bool, String);
-
-fn method(name: &str) -> PyResult<Method> {
-    match name {
-        "auto" => Ok(Method::Auto),
-        "lu" => Ok(Method::Lu),
-        "bicgstab" => Ok(Method::BiCgStab),
-        _ => Err(PyValueError::new_err(format!("method {name:?}: use \"auto\", \"lu\" or \"bicgstab\""))),
-    }
-}
 
 impl<T: Value> Kept<T> {
     fn new(
@@ -180,10 +172,10 @@ fn told<'py>(py: Python<'py>, verdicts: &Verdicts) -> Told<'py> {
         WORDS.iter().position(|word| *word == outcome.status()).unwrap_or(WORDS.len()) as u8
     };
     let all = &verdicts.outcomes;
-    // If none was solved one by one, all have converged.
-    let (outcomes, solved): (Vec<u8>, Vec<bool>) = match verdicts.apart {
-        0 => (vec![0; all.len()], vec![true; all.len()]),
-        _ => (all.iter().map(number).collect(), all.iter().map(Outcome::is_solved).collect()),
+    let (outcomes, solved): (Vec<u8>, Vec<bool>) = if verdicts.all_converged() {
+        (vec![0; all.len()], vec![true; all.len()])
+    } else {
+        (all.iter().map(number).collect(), all.iter().map(Outcome::is_solved).collect())
     };
     (
         outcomes.to_pyarray(py),
@@ -236,7 +228,7 @@ impl Batches {
             _ => return Err(PyValueError::new_err("offsets and columns go together")),
         };
         let (relative, absolute, row_wise, name) = goal;
-        let goal = (relative, absolute, row_wise, method(&name)?);
+        let goal = (relative, absolute, row_wise, Method::from_str(&name).map_err(raise)?);
         let typed = py
             .detach(|| {
                 Ok(match dtype {

@@ -4,16 +4,17 @@ use super::Backend;
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
-/// Where the entries of the systems lie.
+/// The entries of the systems.
 #[derive(Debug)]
 pub enum BatchEntries<'a, T: Scalar, B: Backend> {
     /// All n x n numbers of a system, row by row, and one system behind the other.
     Dense(&'a B::Slice<T>),
     /// Compressed rows.
     Compressed {
-        /// Where rows begin and end: those of one system for all, or those of all systems, one behind the other.
+        /// Where rows begin and end: the rows of one system if all have its pattern, else those of all systems, one
+        /// behind the other.
         offsets: &'a B::Slice<u64>,
-        /// Columns, counted in each system from 0.
+        /// Columns, counted from 0 in each system.
         columns: &'a B::Slice<u32>,
         /// The entries of all systems.
         values: &'a B::Slice<T>,
@@ -32,64 +33,72 @@ pub enum BatchEntries<'a, T: Scalar, B: Backend> {
 /// ```
 #[derive(Debug)]
 pub struct BatchParts<'a, T: Scalar, B: Backend> {
-    /// How many.
+    /// How many there are.
     pub systems: usize,
-    /// Unknowns of each, or of the largest one where they differ.
+    /// Unknowns of each system, or of the largest one if they differ.
     pub size: usize,
-    /// Stored entries of a system that has the pattern of all.
+    /// Stored entries of each system; 0 if systems have patterns of their own.
     pub entries_each: usize,
-    /// The row in all rows at which each system begins, and the number of all; none where all have one pattern, or are
-    /// dense.
+    /// Stored entries of the longest row of all.
+    pub longest: usize,
+    /// The row in all rows at which each system begins, and at last the number of rows; none if all have one pattern or
+    /// are dense.
     pub starts: Option<&'a B::Slice<u64>>,
-    /// Their entries.
+    /// The entries.
     pub entries: BatchEntries<'a, T, B>,
 }
 
-/// What x is asked for.
+/// What x has to fulfil.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BatchGoal {
-    /// ||b - A x|| / ||b|| at most.
+    /// The largest ||b - A x|| / ||b||.
     pub relative: f64,
-    /// Or ||b - A x|| at most.
+    /// Or the largest ||b - A x||.
     pub absolute: f64,
-    /// Whether the same holds with each row divided by its norm.
+    /// Whether the same has to hold with each row divided by its norm.
     pub row_wise: bool,
-    /// Whether systems are left as they are unless nothing is certain of them so far.
+    /// Whether only those systems are solved that are uncertain so far.
     pub uncertain_only: bool,
 }
 
 impl BatchGoal {
-    /// Whether a system of which so much is known is to be solved.
+    /// Whether a system with these steps is to be solved.
     pub(crate) fn asks_for(&self, steps: u32) -> bool {
         !self.uncertain_only || steps == UNCERTAIN
     }
 }
 
-/// What stands for the steps of refinement of a system of which nothing is certain.
+/// Stands in the place of the steps of refinement of a system of which nothing is certain.
 pub const UNCERTAIN: u32 = u32::MAX;
 
-/// Steps of refinement at most, each of which halves what is missing at least.
+/// Added to tenths of the right digits of x, stands in the place of the steps of refinement of a system in single
+/// precision: before it was rounded, x did meet the goal, so that no better one can be handed out.
+pub const LIMITED: u32 = 1 << 31;
+
+/// The most steps of refinement. Each has to halve the excess of the residual at least.
 pub(crate) const REFINEMENTS: u32 = 4;
-/// Iterations of a right-hand side at most.
+/// The most iterations for a right-hand side.
 pub(crate) const ITERATIONS: u32 = 500;
-/// As in `verdict`: units of rounding of a norm, and roundings of a row beside its products and sums.
+/// As in `verdict`: the relative error of a computed norm in units of rounding, and the rounding errors of a row in
+/// addition to those of its products and sums.
 pub(crate) const NORM_UNITS: u32 = 64;
 pub(crate) const BESIDE: u32 = 4;
-/// Powers of two up to this exponent are normal numbers, and so are their reciprocals, with some room left.
+/// Powers of two up to this exponent and their reciprocals are normal numbers, with some range to spare.
 pub(crate) const POWERS: i32 = 1000;
 
-/// Right-hand sides, and what becomes of them: k numbers a row, row by row.
+/// Right-hand sides with their solutions and verdicts: k numbers for each row, row by row.
 #[derive(Debug)]
 pub struct BatchVectors<'a, T: Scalar, B: Backend> {
-    /// Right-hand sides of a system.
+    /// Right-hand sides of each system.
     pub count: usize,
     /// All right-hand sides.
     pub b: &'a B::Slice<T>,
     /// All solutions.
     pub x: &'a mut B::Slice<T>,
-    /// Steps of refinement or iterations of each system; [`UNCERTAIN`] unless every x meets the goal in exact arithmetic.
+    /// Steps of refinement or iterations of each system whose x meets the goal in exact arithmetic; else [`UNCERTAIN`],
+    /// or [`LIMITED`] with digits.
     pub steps: &'a mut B::Slice<u32>,
-    /// The largest ||b - A x|| / ||b|| of each system, of the x that is handed out; NaN where nothing is certain.
+    /// The largest ||b - A x|| / ||b|| of each system; NaN if it is uncertain.
     pub residuals: &'a mut B::Slice<f64>,
 }
 
@@ -97,7 +106,7 @@ pub struct BatchVectors<'a, T: Scalar, B: Backend> {
 /// that ascend.
 #[derive(Debug)]
 pub struct BatchElimination<'a, B: Backend> {
-    /// The old number of each unknown.
+    /// The old number of each unknown, in the order of elimination.
     pub order: &'a B::Slice<u32>,
     /// Where rows begin and end.
     pub offsets: &'a B::Slice<u32>,
@@ -105,23 +114,23 @@ pub struct BatchElimination<'a, B: Backend> {
     pub columns: &'a B::Slice<u32>,
     /// Where the diagonal entry of each row is.
     pub diagonals: &'a B::Slice<u32>,
-    /// Where each stored entry of a system goes.
+    /// The place of each stored entry of a system in the factors.
     pub places: &'a B::Slice<u32>,
     /// Entries of the longest row.
     pub longest: usize,
 }
 
 impl<B: Backend> BatchElimination<'_, B> {
-    /// Refuses a pattern of other systems.
+    /// Returns an error if this is the pattern of other systems.
     pub(crate) fn check<T: Scalar>(&self, systems: &BatchParts<'_, T, B>) -> Result<()> {
         Error::check_dimension("number of entries' places", systems.entries_each, B::len(self.places))?;
         Error::check_dimension("length of the order of elimination", systems.size, B::len(self.order))
     }
 }
 
-/// Direct solution of many small systems.
+/// The solution of many small systems.
 pub trait BatchSteps: Backend {
-    /// What is kept from one call to the next.
+    /// Memory that is kept from one call to the next.
     type BatchRoom<T: Scalar>: Default + Send + Sync + std::fmt::Debug + 'static;
 
     /// The largest system that [`BatchSteps::solve_dense_batch`] takes.
@@ -133,19 +142,19 @@ pub trait BatchSteps: Backend {
     /// The largest system that [`BatchSteps::iterate_batch`] takes.
     const MOST_ITERATED: usize;
 
-    /// Whether a system for which sparse elimination has failed is eliminated with partial pivoting, as a dense one, up
-    /// to [`BatchSteps::MOST_DENSE`].
+    /// Whether a system of up to [`BatchSteps::MOST_DENSE`] unknowns is eliminated as a dense one, with partial
+    /// pivoting, if sparse elimination leaves it uncertain.
     const DENSE_BEHIND_SPARSE: bool;
 
-    /// What a multiplication of sparse elimination costs, in those of a dense one.
+    /// The price of a multiplication of sparse elimination, relative to that of dense elimination.
     const SPARSE_PRICE: f64;
 
-    /// Solves each system by Gaussian elimination with partial pivoting, or without where it is Hermitian and shows
-    /// itself positive definite, and tests the x that is handed out. A system of which nothing is certain, among them
-    /// all with infinities and NaN, does not touch the others.
+    /// Solves each system by Gaussian elimination with partial pivoting, or without if it is Hermitian and proves to be
+    /// positive definite, and judges x. An uncertain system, such as one with infinities or NaN, does not affect the
+    /// others.
     ///
     /// # Errors
-    /// On sizes that do not agree, without memory, and when the device fails.
+    /// If sizes do not agree, if memory runs out, and if the device fails.
     fn solve_dense_batch<T: Scalar>(
         &self,
         systems: &BatchParts<'_, T, Self>,
@@ -154,11 +163,11 @@ pub trait BatchSteps: Backend {
         room: &mut Self::BatchRoom<T>,
     ) -> Result<()>;
 
-    /// The same of systems of one pattern, by elimination without pivoting: nothing is certain of a system that needs
-    /// it.
+    /// The same for systems of one pattern, by elimination without pivoting. Systems that need pivoting are left
+    /// uncertain.
     ///
     /// # Errors
-    /// As [`BatchSteps::solve_dense_batch`], and on systems that are not compressed rows of one pattern.
+    /// Those of [`BatchSteps::solve_dense_batch`], and if the systems are not compressed rows of one pattern.
     fn solve_sparse_batch<T: Scalar>(
         &self,
         systems: &BatchParts<'_, T, Self>,
@@ -168,11 +177,11 @@ pub trait BatchSteps: Backend {
         room: &mut Self::BatchRoom<T>,
     ) -> Result<()>;
 
-    /// The same of compressed rows by BiCGSTAB with the diagonal as preconditioner, each system until it has ended:
-    /// nothing is certain of one that takes more than 500 iterations.
+    /// The same for compressed rows, by BiCGSTAB with the diagonal as preconditioner, each system until it has ended.
+    /// Systems that take more than 500 iterations are left uncertain.
     ///
     /// # Errors
-    /// As [`BatchSteps::solve_dense_batch`], and on dense systems.
+    /// Those of [`BatchSteps::solve_dense_batch`], and if the systems are dense.
     fn iterate_batch<T: Scalar>(
         &self,
         systems: &BatchParts<'_, T, Self>,
@@ -183,7 +192,7 @@ pub trait BatchSteps: Backend {
 }
 
 impl<T: Scalar, B: Backend> BatchParts<'_, T, B> {
-    /// Refuses lengths that do not agree.
+    /// Returns an error if lengths do not agree.
     pub(crate) fn check(&self, vectors: &BatchVectors<'_, T, B>) -> Result<()> {
         let rows = match self.starts {
             None => self.systems * self.size,

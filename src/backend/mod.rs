@@ -56,8 +56,9 @@ mod vector;
 
 #[cfg(feature = "cuda")]
 pub(crate) use batch::{BESIDE, ITERATIONS, NORM_UNITS, POWERS, REFINEMENTS};
-pub use batch::{BatchElimination, BatchEntries, BatchGoal, BatchParts, BatchSteps, BatchVectors, UNCERTAIN};
-pub use classical::ClassicalSteps;
+pub use batch::{
+    BatchElimination, BatchEntries, BatchGoal, BatchParts, BatchSteps, BatchVectors, LIMITED, UNCERTAIN,
+};
 pub use coarsen::{CoarseningSteps, EXPONENTS, SMALLEST_LUMPED};
 #[cfg(all(unix, feature = "cuda", feature = "ranks"))]
 pub(crate) use communicator::or_by_way_of_hosts;

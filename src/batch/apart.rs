@@ -1,5 +1,5 @@
-//! Systems of which a backend's batch is not certain, one by one: by the solver that decides what is said of any
-//! system.
+//! Solves the systems that a backend leaves uncertain, one by one. `Solver` does it, so that a system gets the same
+//! verdict in a batch as alone.
 
 use super::Batch;
 use super::pattern::Pattern;
@@ -11,10 +11,10 @@ use crate::solver::{Device, Solvable, Solver};
 use num_traits::Float;
 use std::ops::Range;
 
-/// Systems whose values are fetched one by one; of more, all are fetched at once.
+/// Up to this number of systems, the values of each are fetched by themselves; for more, those of all are.
 const FEW: usize = 64;
 
-/// One system's x, k numbers a row, and what is said of it.
+/// The x of one system, with a number per right-hand side in each row, and the verdict on it.
 struct Solved<T> {
     x: Vec<T>,
     outcome: Outcome,
@@ -22,7 +22,7 @@ struct Solved<T> {
     iterations: usize,
 }
 
-/// How bad an outcome is beside others.
+/// Orders outcomes from good to bad.
 fn rank(outcome: &Outcome) -> u8 {
     match outcome {
         Outcome::Converged => 0,
@@ -32,14 +32,14 @@ fn rank(outcome: &Outcome) -> u8 {
     }
 }
 
-/// Values of some systems, fetched.
+/// Values that were fetched from the backend.
 enum Fetched<T> {
     All(Vec<T>),
     Each(Vec<Vec<T>>),
 }
 
 impl<T> Fetched<T> {
-    /// Those of one system: the number in the list of those that are left, and where they lie in all.
+    /// The values of one system, from its number in the list and its range in all values.
     fn of(&self, place: usize, range: Range<usize>) -> &[T] {
         match self {
             Self::All(all) => &all[range],
@@ -49,7 +49,7 @@ impl<T> Fetched<T> {
 }
 
 impl<T: Solvable, B: BatchSteps> Batch<T, B> {
-    /// Solves what is left, and puts x and its verdicts where they belong.
+    /// Solves the uncertain systems, and stores their x and verdicts.
     pub(super) fn solve_the_rest(
         &mut self,
         values: &B::Slice<T>,
@@ -96,7 +96,7 @@ impl<T: Solvable, B: BatchSteps> Batch<T, B> {
     }
 }
 
-/// Solves one system by itself.
+/// Solves one system with all its right-hand sides.
 fn solve_apart<T: Solvable, B: Backend>(
     pattern: &Pattern<B>,
     (options, row_wise): (&SolveOptions, bool),

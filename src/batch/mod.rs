@@ -1,12 +1,12 @@
 //! Thousands of small systems at once, each with a verdict of its own.
 //!
 //! ```text
-//! values, b -> elimination of each system in the memory of a backend -> x, tested there -> converged
-//!           -> what is not certain, one by one, by `Solver` on the CPU: converged, singular, precision_limit, ...
+//! values, b -> a backend eliminates or iterates, and judges each x -> converged, precision_limit (in single precision)
+//!           -> what it leaves uncertain, `Solver` solves one by one on the CPU -> converged, singular, ...
 //! ```
 //!
-//! So a verdict means what it means for one system ([`Outcome`]), and a system that fails does not touch the others:
-//! x has the same bits alone and among any others.
+//! So a verdict means the same as for a single system ([`Outcome`]). A system that fails does not affect the others: x
+//! has the same bits alone and among any others.
 //!
 //! ```
 //! use residua::{Host, batch::Batch};
@@ -23,28 +23,31 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `pattern` | which entries of the systems are stored |
-//! | `symbolic` | elimination of a sparse pattern, worked out once |
+//! | `symbolic` | order and fill of the elimination of a sparse pattern |
 //! | `apart` | systems that are solved one by one |
 
 mod apart;
 mod pattern;
 mod symbolic;
 
-use crate::backend::{BatchGoal, BatchParts, BatchSteps, BatchVectors, Host, UNCERTAIN};
+use crate::backend::{
+    BatchGoal, BatchParts, BatchSteps, BatchVectors, Host, LIMITED, REFINEMENTS, UNCERTAIN,
+};
 use crate::error::{Error, Result};
 use crate::krylov::{Outcome, SolveOptions};
 use crate::solver::Solvable;
 use pattern::Pattern;
+use std::str::FromStr;
 use symbolic::{Eliminated, Symbolic};
 
-/// Multiplications of an elimination that take as long as clearing and using an entry of the factors.
+/// Clearing and using an entry of the factors takes as long as this number of multiplications of an elimination.
 const A_FACTOR: f64 = 4.0;
 
-/// How systems are solved; what it leaves uncertain goes another way.
+/// How systems are solved. Systems that a method leaves uncertain are solved in the next way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Method {
-    /// By elimination, or by iteration if the backend eliminates no systems of this size and pattern.
+    /// By elimination, or by iteration if the backend cannot eliminate systems of this size and pattern.
     #[default]
     Auto,
     /// By elimination.
@@ -53,7 +56,22 @@ pub enum Method {
     BiCgStab,
 }
 
-/// One after the other, for systems of which nothing is certain so far.
+impl FromStr for Method {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "lu" => Ok(Self::Lu),
+            "bicgstab" => Ok(Self::BiCgStab),
+            _ => Err(Error::InvalidArgument(format!(
+                "method '{text}' of a batch: choose one of auto, lu, bicgstab"
+            ))),
+        }
+    }
+}
+
+/// Ways to solve, tried one after the other for systems of which nothing is certain so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Attempt {
     Iterate,
@@ -61,36 +79,37 @@ enum Attempt {
     EliminateDense,
 }
 
-/// What is known of each system's x.
+/// What is known of the x of each system.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Verdicts {
-    /// How each system ended: of several right-hand sides the worst.
+    /// How each system ended; the worst of several right-hand sides.
     pub outcomes: Vec<Outcome>,
-    /// ||b - A x|| / ||b|| of the x that is handed out, computed anew; the largest of several right-hand sides.
+    /// ||b - A x|| / ||b||, computed anew from the x that you get; the largest of several right-hand sides.
     pub residuals: Vec<f64>,
-    /// Steps of refinement, or iterations where a system was solved one by one; the most of several right-hand sides.
+    /// Steps of refinement, or iterations of a method that iterates; the most of several right-hand sides.
     pub iterations: Vec<u32>,
     /// How many systems were solved one by one.
     pub apart: usize,
+    all_converged: bool,
 }
 
 impl Verdicts {
     /// Whether every system has converged.
     pub fn all_converged(&self) -> bool {
-        self.outcomes.iter().all(Outcome::is_converged)
+        self.all_converged
     }
 }
 
-/// Many systems of one kind, whose values change from solve to solve. It keeps what depends on their pattern and the
-/// memory of a solve: from the second solve on, nothing is allocated for systems that converge.
+/// Many systems of one kind, whose values may change from solve to solve. What depends on their pattern is kept, and so
+/// is memory: from the second solve on, nothing is allocated unless a system is left to `Solver`.
 ///
-/// Values, right-hand sides and solutions lie in the memory of the backend. Right-hand sides lie row by row: k numbers
-/// a row, all rows of a system, one system behind the other.
+/// Values, right-hand sides and solutions are in the memory of the backend. Right-hand sides are stored row by row: k
+/// numbers for each row, all rows of a system, one system behind the other.
 #[derive(Debug)]
 pub struct Batch<T: Solvable, B: BatchSteps = Host> {
     backend: B,
     pattern: Pattern<B>,
-    /// Where sparse elimination is worth it.
+    /// None unless sparse elimination is worth it.
     elimination: Option<Eliminated<B>>,
     options: SolveOptions,
     row_wise: bool,
@@ -103,30 +122,31 @@ pub struct Batch<T: Solvable, B: BatchSteps = Host> {
 }
 
 impl<T: Solvable, B: BatchSteps> Batch<T, B> {
-    /// `systems` dense matrices of `size` rows; values are those of all, row by row.
+    /// `systems` dense matrices of `size` rows. Values are those of all of them, row by row.
     ///
     /// # Errors
-    /// Without memory.
+    /// If memory runs out.
     pub fn dense(backend: B, systems: usize, size: usize) -> Result<Self> {
         let pattern = Pattern::dense(systems, size)?;
         Self::new(backend, pattern)
     }
 
-    /// `systems` matrices of one pattern: compressed rows with columns that ascend in each. Values are those of the
+    /// `systems` matrices of one pattern: compressed rows, in each of which columns ascend. Values are those of the
     /// first system in this order, then those of the second, and so on.
     ///
     /// # Errors
-    /// On what is no square pattern, and without memory.
+    /// If the pattern is invalid or not square, and if memory runs out.
     pub fn one_pattern(backend: B, systems: usize, offsets: Vec<u64>, columns: Vec<u32>) -> Result<Self> {
         let pattern = Pattern::of_all(&backend, systems, offsets, columns)?;
         Self::new(backend, pattern)
     }
 
-    /// Matrices of any sizes and patterns: the compressed rows of all, one matrix behind the other, and in `starts` the
-    /// row at which each begins, and the number of rows. Columns count in each matrix from 0, and ascend in each row.
+    /// Matrices of any sizes and patterns: the compressed rows of all, one matrix behind the other. `starts` has the
+    /// row at which each matrix begins, and at last the number of rows. Columns are counted from 0 in each matrix, and
+    /// ascend in each row.
     ///
     /// # Errors
-    /// On what are no square patterns, and without memory.
+    /// If a pattern is invalid or not square, and if memory runs out.
     pub fn each_its_own(backend: B, starts: Vec<u64>, offsets: Vec<u64>, columns: Vec<u32>) -> Result<Self> {
         let pattern = Pattern::of_each(&backend, starts, offsets, columns)?;
         Self::new(backend, pattern)
@@ -156,6 +176,7 @@ impl<T: Solvable, B: BatchSteps> Batch<T, B> {
                 residuals: vec![0.0; systems],
                 iterations: vec![0; systems],
                 apart: 0,
+                all_converged: true,
             },
             backend,
             pattern,
@@ -166,7 +187,7 @@ impl<T: Solvable, B: BatchSteps> Batch<T, B> {
         })
     }
 
-    /// A system has converged where ||b - A x|| is at most this times ||b||. Default: 1e-8 in double precision, 1e-5 in
+    /// A system has converged if ||b - A x|| is at most this times ||b||. Default: 1e-8 in double precision, 1e-5 in
     /// single.
     #[must_use]
     pub fn tolerance(mut self, relative: f64) -> Self {
@@ -174,14 +195,14 @@ impl<T: Solvable, B: BatchSteps> Batch<T, B> {
         self
     }
 
-    /// A system has also converged where ||b - A x|| is at most this. Default: 0.
+    /// A system has also converged if ||b - A x|| is at most this. Default: 0.
     #[must_use]
     pub fn absolute_tolerance(mut self, absolute: f64) -> Self {
         self.options = self.options.absolute_tolerance(absolute);
         self
     }
 
-    /// Whether a system has converged only where the same holds with each row divided by its norm. Default: yes.
+    /// Whether the same has to hold with each row divided by its norm. Default: yes.
     #[must_use]
     pub fn row_wise(mut self, yes: bool) -> Self {
         self.row_wise = yes;
@@ -210,12 +231,12 @@ impl<T: Solvable, B: BatchSteps> Batch<T, B> {
         self.pattern.entries()
     }
 
-    /// What the last solve has found.
+    /// The verdicts of the last solve.
     pub fn verdicts(&self) -> &Verdicts {
         &self.verdicts
     }
 
-    /// Whether systems are tried in this way.
+    /// Whether systems are solved in this way.
     fn makes(&self, attempt: Attempt) -> bool {
         let size = self.pattern.size();
         match attempt {
@@ -225,8 +246,8 @@ impl<T: Solvable, B: BatchSteps> Batch<T, B> {
                 wanted && !self.pattern.is_dense() && size <= B::MOST_ITERATED
             }
             Attempt::Eliminate => self.elimination.is_some(),
-            // A system that needs pivots from elsewhere is left to `Solver` if sparse elimination is worth it: this
-            // takes less time than one that is dense.
+            // On a CPU, `Solver` takes less time than a dense elimination for a system that needs other pivots than
+            // sparse elimination has.
             Attempt::EliminateDense => {
                 size <= B::MOST_DENSE && (self.elimination.is_none() || B::DENSE_BEHIND_SPARSE)
             }
@@ -235,11 +256,10 @@ impl<T: Solvable, B: BatchSteps> Batch<T, B> {
 
     /// Solves all systems with these values, with as many right-hand sides each as b has numbers a row.
     ///
-    /// An x of a system that has not converged is what [`Solver`](crate::Solver) leaves, and NaN where A or b is not
-    /// finite.
+    /// The x of a system that has not converged is the best that was found; NaN if A or b is not finite.
     ///
     /// # Errors
-    /// On lengths that do not agree, on a tolerance that is none, without memory, and when the device fails.
+    /// If lengths do not agree, if the tolerance is invalid, if memory runs out, and if the device fails.
     pub fn solve_into(
         &mut self,
         values: &B::Slice<T>,
@@ -252,9 +272,9 @@ impl<T: Solvable, B: BatchSteps> Batch<T, B> {
         Error::check_dimension("number of right-hand sides' entries", rows * count, length)?;
         Error::check_dimension("number of entries of x", length, B::len(x))?;
         Error::check_dimension("number of values", self.pattern.entries(), B::len(values))?;
-        // Only systems that were solved one by one have another outcome.
-        if self.verdicts.apart > 0 {
+        if !self.verdicts.all_converged {
             self.verdicts.outcomes.fill(Outcome::Converged);
+            self.verdicts.all_converged = true;
             self.verdicts.apart = 0;
         }
         if count == 0 || self.pattern.systems() == 0 {
@@ -288,8 +308,23 @@ impl<T: Solvable, B: BatchSteps> Batch<T, B> {
             self.backend.read(&self.residuals, &mut self.verdicts.residuals)?;
             goal.uncertain_only = true;
         }
-        self.verdicts.iterations.copy_from_slice(&self.steps_here);
+        self.take_steps();
         self.solve_the_rest(values, b, x, count)?;
         Ok(&self.verdicts)
+    }
+
+    /// Sets outcomes and iterations from what the backend has reported of each system.
+    fn take_steps(&mut self) {
+        let told = self.steps_here.iter().zip(&mut self.verdicts.iterations);
+        for (system, (&steps, iterations)) in told.enumerate() {
+            *iterations = steps;
+            if steps >= LIMITED {
+                self.verdicts.all_converged = false;
+                // An uncertain system gets another outcome from `Solver`.
+                let digits = f64::from(steps & !LIMITED) / 10.0;
+                self.verdicts.outcomes[system] = Outcome::PrecisionLimit { digits };
+                *iterations = REFINEMENTS;
+            }
+        }
     }
 }

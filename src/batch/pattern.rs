@@ -6,7 +6,7 @@ use crate::matrix::Csr;
 use crate::scalar::Scalar;
 use std::ops::Range;
 
-/// Compressed rows, here and in the memory of the backend.
+/// Compressed rows, on the host and in the memory of the backend.
 #[derive(Debug)]
 struct Compressed<B: Backend> {
     offsets: Vec<u64>,
@@ -18,9 +18,9 @@ struct Compressed<B: Backend> {
 #[derive(Debug)]
 enum Kind<B: Backend> {
     Dense,
-    /// One pattern for all.
+    /// One pattern for all systems.
     All(Compressed<B>),
-    /// Where each system begins in the rows of all.
+    /// Systems with patterns of their own, and where each begins in the rows of all.
     Each {
         starts: Vec<u64>,
         starts_there: B::Vec<u64>,
@@ -34,6 +34,8 @@ pub(super) struct Pattern<B: Backend> {
     systems: usize,
     /// Rows of the largest system.
     size: usize,
+    /// Entries of the longest row.
+    longest: usize,
     kind: Kind<B>,
 }
 
@@ -41,7 +43,7 @@ fn invalid(what: String) -> Error {
     Error::InvalidMatrix(what)
 }
 
-/// Refuses rows that are not those of a square matrix, one behind the other in all entries.
+/// Returns an error unless these rows are those of a square matrix.
 fn check(offsets: &[u64], columns: &[u32], rows: Range<usize>) -> Result<()> {
     let size = rows.len();
     for row in rows.clone() {
@@ -67,6 +69,11 @@ impl<B: Backend> Compressed<B> {
             (backend.upload(offsets.clone())?, backend.upload(columns.clone())?);
         Ok(Self { offsets, columns, offsets_there, columns_there })
     }
+
+    /// Entries of the longest row.
+    fn longest(&self) -> usize {
+        self.offsets.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max().unwrap_or(0)
+    }
 }
 
 impl<B: Backend> Pattern<B> {
@@ -76,14 +83,14 @@ impl<B: Backend> Pattern<B> {
         if !fits {
             return Err(Error::InvalidArgument(format!("{systems} dense matrices of {size} rows")));
         }
-        Ok(Self { systems, size, kind: Kind::Dense })
+        Ok(Self { systems, size, longest: size, kind: Kind::Dense })
     }
 
     pub(super) fn of_all(backend: &B, systems: usize, offsets: Vec<u64>, columns: Vec<u32>) -> Result<Self> {
         let rows = Compressed::new(backend, offsets, columns)?;
         let size = rows.offsets.len() - 1;
         check(&rows.offsets, &rows.columns, 0..size)?;
-        Ok(Self { systems, size, kind: Kind::All(rows) })
+        Ok(Self { systems, size, longest: rows.longest(), kind: Kind::All(rows) })
     }
 
     pub(super) fn of_each(
@@ -103,7 +110,8 @@ impl<B: Backend> Pattern<B> {
             size = size.max((pair[1] - pair[0]) as usize);
         }
         let starts_there = backend.upload(starts.clone())?;
-        Ok(Self { systems: starts.len() - 1, size, kind: Kind::Each { starts, starts_there, rows } })
+        let longest = rows.longest();
+        Ok(Self { systems: starts.len() - 1, size, longest, kind: Kind::Each { starts, starts_there, rows } })
     }
 
     pub(super) fn systems(&self) -> usize {
@@ -133,7 +141,7 @@ impl<B: Backend> Pattern<B> {
         matches!(self.kind, Kind::Dense)
     }
 
-    /// The rows that all systems have, where they have one pattern.
+    /// The rows of the pattern that all systems have, if they have one.
     pub(super) fn of_one(&self) -> Option<(&[u64], &[u32])> {
         match &self.kind {
             Kind::All(rows) => Some((&rows.offsets, &rows.columns)),
@@ -141,7 +149,7 @@ impl<B: Backend> Pattern<B> {
         }
     }
 
-    /// As a backend takes it.
+    /// The systems with these values, for a backend.
     pub(super) fn parts<'a, T: Scalar>(&'a self, values: &'a B::Slice<T>) -> BatchParts<'a, T, B> {
         let entries = |rows: &'a Compressed<B>| BatchEntries::Compressed {
             offsets: &*rows.offsets_there,
@@ -153,10 +161,17 @@ impl<B: Backend> Pattern<B> {
             Kind::All(rows) => (None, rows.columns.len(), entries(rows)),
             Kind::Each { starts_there, rows, .. } => (Some(&**starts_there), 0, entries(rows)),
         };
-        BatchParts { systems: self.systems, size: self.size, entries_each, starts, entries }
+        BatchParts {
+            systems: self.systems,
+            size: self.size,
+            entries_each,
+            longest: self.longest,
+            starts,
+            entries,
+        }
     }
 
-    /// The rows of one system in all rows.
+    /// The range of the rows of one system in all rows.
     pub(super) fn rows_of(&self, system: usize) -> Range<usize> {
         match &self.kind {
             Kind::Each { starts, .. } => starts[system] as usize..starts[system + 1] as usize,
@@ -164,7 +179,7 @@ impl<B: Backend> Pattern<B> {
         }
     }
 
-    /// Where the values of one system lie in all values.
+    /// The range of the values of one system in all values.
     pub(super) fn values_of(&self, system: usize) -> Range<usize> {
         match &self.kind {
             Kind::Each { rows, .. } => {
@@ -176,7 +191,7 @@ impl<B: Backend> Pattern<B> {
         }
     }
 
-    /// One system by itself, from its values. Zeros of a dense one are not stored.
+    /// The matrix of one system. Zeros of a dense system are not stored.
     pub(super) fn matrix<T: Scalar>(&self, system: usize, values: &[T]) -> Result<Csr<T>> {
         let n = self.rows_of(system).len();
         let (mut offsets, mut columns, mut kept) = (vec![0], Vec::new(), Vec::new());

@@ -1,6 +1,7 @@
-//! Elimination of a sparse pattern, once for all systems that have it: order, fill, and where each entry goes.
+//! The elimination of a sparse pattern, worked out once for all systems that have it: the order, the pattern of the
+//! factors, and the place of each entry of A in them.
 //!
-//! Pivots stay on the diagonal, in an order of minimum degree of A + A^H. So the factors have a pattern that does not
+//! Pivots stay on the diagonal, in the order of minimum degree of A + A^H, so that the pattern of the factors does not
 //! depend on values:
 //!
 //! ```text
@@ -14,7 +15,7 @@ use crate::error::Result;
 use crate::matrix::Csr;
 use crate::prepare::minimum_degree;
 
-/// The pattern of the factors, here.
+/// The pattern of the factors, on the host.
 pub(super) struct Symbolic {
     order: Vec<u32>,
     offsets: Vec<u32>,
@@ -38,7 +39,7 @@ pub(super) struct Eliminated<B: Backend> {
 }
 
 impl Symbolic {
-    /// None where a diagonal entry is not stored, or factors would not fit in 32 bits.
+    /// None if a diagonal entry is not stored, or if the entries of the factors cannot be counted in 32 bits.
     pub(super) fn new(n: usize, offsets: &[u64], columns: &[u32]) -> Result<Option<Self>> {
         let rows = |i: usize| &columns[offsets[i] as usize..offsets[i + 1] as usize];
         if n == 0 || (0..n).any(|i| rows(i).binary_search(&(i as u32)).is_err()) {
@@ -50,7 +51,7 @@ impl Symbolic {
         let mut new = vec![0_u32; n];
         order.iter().enumerate().for_each(|(k, &old)| new[old as usize] = k as u32);
 
-        // Row k of U has the neighbours of k that follow, and those of all rows that it is the first neighbour of.
+        // Row k of U has the later neighbours of k, and those of all rows of which k is the first later neighbour.
         let mut upper: Vec<Vec<u32>> = vec![Vec::new(); n];
         for i in 0..n {
             for &j in rows(i) {

@@ -33,7 +33,7 @@ use std::ops::{Add, Range};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) use team::gather;
-pub(crate) use vectors::vectorised;
+pub(crate) use vectors::{Inlined, vectorised, vectorised_whole};
 
 /// Runs both closures, in parallel if another thread is free. If this is part of a setup, both check for its stop
 /// request.

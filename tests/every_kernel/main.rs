@@ -46,6 +46,7 @@ mod triangular;
 mod vector_ops;
 
 mod basics;
+mod batches;
 mod controls;
 mod graphs;
 mod peers;
@@ -63,7 +64,7 @@ use systems::device::device;
 /// A named group of cases that run together.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 64] = [
+const GROUPS: [Group; 70] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -126,6 +127,12 @@ const GROUPS: [Group; 64] = [
     ("coarsening", multigrid::the_hierarchy_of_the_host),
     ("blocks-scattered", multigrid::inverses_of_blocks),
     ("sparse-products", sparse::small_cases),
+    ("batches-f64", batches::doubles),
+    ("batches-f32", batches::singles),
+    ("batches-c64", batches::complex_doubles),
+    ("batches-c32", batches::complex_singles),
+    ("batches-eliminated", batches::eliminated),
+    ("batches-iterated", batches::iterated),
     ("streams", solving::streams),
     ("large", basics::large),
 ];

@@ -39,7 +39,7 @@ mod kernel {
     }
 }
 
-/// What each of these kernels is given.
+/// The arguments of each of these kernels.
 struct Systems<'a, T: Scalar> {
     count: usize,
     entries_each: usize,
@@ -81,8 +81,8 @@ struct SystemsBits {
 impl<T: Scalar> Argument for Systems<'_, T> {
     type Bits = SystemsBits;
 
-    // A recording asks what a launch writes only of kernels that wait by themselves for the one ahead, which these are
-    // not.
+    // A recording needs to know what a launch writes only for kernels that are launched before the one ahead has ended;
+    // these are not.
     fn bits(self) -> SystemsBits {
         let address = |of: Option<&Slice<u64>>| of.map_or(0, Slice::address);
         SystemsBits {
@@ -136,8 +136,8 @@ impl<'a, T: Scalar> Systems<'a, T> {
     }
 }
 
-/// What blocks of threads keep for themselves: factors and vectors of the systems that are solved at a time, if these
-/// don't fit in shared memory.
+/// Global memory of blocks of threads: factors and vectors of the systems that are being solved, if these don't fit in
+/// shared memory.
 #[derive(Debug)]
 pub struct BatchRoom<T: Scalar>(Option<<Cuda as Backend>::Vec<T::Double>>);
 
@@ -186,7 +186,11 @@ impl BatchSteps for Cuda {
             )));
         }
         if n <= tuning::BATCH_LANES {
-            return kernel::solve_lanes::<T>(*self, tuning::batch_lanes(m, n), systems);
+            return kernel::solve_lanes::<T>(
+                *self,
+                tuning::batch_lanes(m, n, size_of::<T::Double>()),
+                systems,
+            );
         }
         let (shape, kept) = tuning::batch_block(self.0.chip, m, n, size_of::<T::Double>());
         let kept = if kept == 0 { None } else { Some(room.of(self, kept)?) };
@@ -234,6 +238,7 @@ impl BatchSteps for Cuda {
         goal: &BatchGoal,
         _room: &mut BatchRoom<T>,
     ) -> Result<()> {
+        let longest = systems.longest;
         let systems = Systems::new(systems, vectors, goal)?;
         if systems.offsets.is_none() || systems.size > tuning::BATCH_KRYLOV_ROWS {
             return Err(Error::InvalidArgument(format!(
@@ -243,7 +248,7 @@ impl BatchSteps for Cuda {
             )));
         }
         let (count, size, each) = (systems.count, systems.size, systems.entries_each);
-        match tuning::batch_krylov(self.0.chip, count, (size, each), size_of::<T::Double>()) {
+        match tuning::batch_krylov(self.0.chip, count, (size, each, longest), size_of::<T::Double>()) {
             Some((shape, staged)) => {
                 kernel::solve_krylov::<T>(*self, shape, systems, each as u32, u32::from(staged))
             }

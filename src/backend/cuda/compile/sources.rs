@@ -129,6 +129,7 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "across.cuh",
     "awaited.cuh",
     "batch.cuh",
+    "batch_refine.cuh",
     "batch_sums.cuh",
     "bfs.cuh",
     "block_before.cuh",

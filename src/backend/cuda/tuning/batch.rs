@@ -1,29 +1,31 @@
 //! Constants and launch shapes of batches of small systems.
 
 use super::{Chip, Shape, Unit};
-use crate::backend::{BESIDE, ITERATIONS, NORM_UNITS, POWERS, REFINEMENTS};
+use crate::backend::{BESIDE, ITERATIONS, LIMITED, NORM_UNITS, POWERS, REFINEMENTS};
 
 /// The largest system whose rows fit the registers of a warp's lanes, and the largest of a block of threads.
 pub(in crate::backend::cuda) const BATCH_LANES: usize = 32;
 pub(in crate::backend::cuda) const BATCH_ROWS: usize = 256;
-/// The largest system of one sparse pattern, and what a multiplication of its elimination costs in those of a dense one:
-/// on an H200, 10 000 systems of 992 unknowns beside 2000 dense ones of 256.
+/// The largest system of one sparse pattern, and the price of a multiplication of its elimination relative to that of
+/// dense elimination: measured on an H200 with 10 000 systems of 992 unknowns and 2000 dense ones of 256.
 pub(in crate::backend::cuda) const BATCH_SPARSE_ROWS: usize = 4096;
 pub(in crate::backend::cuda) const BATCH_SPARSE_PRICE: f64 = 5.0;
-/// Lanes of a system.
+/// The most rows of a system in each unit.
 pub(in crate::backend::cuda) const LANES_CLASSES: [u32; 4] = [4, 8, 16, 32];
-/// Rows up to which a unit's systems have.
 pub(in crate::backend::cuda) const BLOCK_CLASSES: [u32; 3] = [64, 128, 256];
 
-/// Threads of a block where each system has some lanes of a warp.
-const LANES_THREADS: u32 = 128;
+/// Threads of a block if each system has some lanes of a warp.
+const LANES_THREADS: u32 = 64;
 /// A matrix with more bytes is stored in global memory that belongs to its block of threads: with it in shared memory,
 /// fewer than three blocks would fit a multiprocessor.
 const SHARED: usize = 74 << 10;
 
-/// The largest system that is solved by iteration, and rows up to which a unit's systems have.
+/// The largest system that is solved by iteration.
 pub(in crate::backend::cuda) const BATCH_KRYLOV_ROWS: usize = 4096;
-pub(in crate::backend::cuda) const KRYLOV_CLASSES: [u32; 3] = [256, 1024, 4096];
+/// The most rows of a system in each unit, plus the most entries of a row that threads hold in registers; if this is 0,
+/// rows may be longer. With 10 000 systems of 992 rows of up to 5 entries on an H200, 0, 5, 6 and 10 took 39, 22, 26 and
+/// 49 ms.
+pub(in crate::backend::cuda) const KRYLOV_CLASSES: [u32; 5] = [256, 256 + 5, 1024, 1024 + 5, 4096];
 /// Systems of one sparse pattern that a warp solves together: how many depends on the pattern alone, so that a system
 /// has the same bits in any company.
 pub(in crate::backend::cuda) const SPARSE_CLASSES: [u32; 2] = [4, 1];
@@ -42,12 +44,30 @@ fn block(rows: u32) -> [u32; 4] {
     }
 }
 
-/// Threads, and blocks of a multiprocessor, if systems are solved by iteration: vectors lie in registers.
-fn krylov(rows: u32, complex: bool) -> [u32; 2] {
+/// Lanes of a system with up to so many rows, and blocks of a multiprocessor: the fastest of 2 to 5 pairs each on an
+/// H200, for 100 000 systems (10 000 of 32). With more rows a lane's registers overflow.
+fn lanes(rows: u32, complex: bool) -> [u32; 2] {
     match (rows, complex) {
-        (256, _) => [128, 4],
-        (1024, false) => [256, 2],
-        (1024, true) => [512, 1],
+        (4, _) => [2, 8],
+        (8, true) => [8, 8],
+        (8, false) => [4, 8],
+        (16, false) => [8, 6],
+        _ => [rows, 8],
+    }
+}
+
+/// Rows and held entries of a class.
+fn krylov_class(class: u32) -> [u32; 2] {
+    [class & !15, class & 15]
+}
+
+/// Threads, and blocks of a multiprocessor, if systems are solved by iteration: vectors lie in registers, and so does
+/// the matrix if its rows are held.
+fn krylov(class: u32, complex: bool) -> [u32; 2] {
+    match (krylov_class(class), complex) {
+        ([256, _], _) => [128, 4],
+        ([1024, _], false) => [256, 2],
+        ([1024, _], _) => [512, 1],
         _ => [1024, 1],
     }
 }
@@ -59,15 +79,19 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         ("REFINEMENTS", REFINEMENTS),
         ("BESIDE", BESIDE),
         ("NORM_UNITS", NORM_UNITS),
+        ("LIMITED", LIMITED),
     ];
+    let complex = unit.type_of("SCALAR").starts_with('c');
     let own = match unit.source() {
         "batch_lanes.cu" => {
-            let complex = unit.type_of("SCALAR").starts_with('c');
-            vec![("LANES", class), ("THREADS", LANES_THREADS), ("BLOCKS", if complex { 2 } else { 4 })]
+            let [lanes, blocks] = lanes(class, complex);
+            vec![("ROWS", class), ("LANES", lanes), ("THREADS", LANES_THREADS), ("BLOCKS", blocks)]
         }
         "batch_krylov.cu" => {
-            let [threads, blocks] = krylov(class, unit.type_of("SCALAR").starts_with('c'));
-            vec![("ROWS", class), ("THREADS", threads), ("BLOCKS", blocks), ("ITERATIONS", ITERATIONS)]
+            let [rows, held] = krylov_class(class);
+            let [threads, blocks] = krylov(class, complex);
+            let own = [("ROWS", rows), ("HELD", held), ("THREADS", threads), ("BLOCKS", blocks)];
+            [own.to_vec(), vec![("ITERATIONS", ITERATIONS)]].concat()
         }
         "batch_sparse.cu" => {
             vec![("TOGETHER", class), ("THREADS", SPARSE_THREADS), ("BLOCKS", SPARSE_BLOCKS)]
@@ -81,11 +105,12 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     [common.to_vec(), own].concat()
 }
 
-/// Some lanes of a warp a system.
-pub(in crate::backend::cuda) fn batch_lanes(systems: usize, size: usize) -> Shape {
-    let lanes = (size.next_power_of_two() as u32).max(LANES_CLASSES[0]);
-    let blocks = (systems * lanes as usize).div_ceil(LANES_THREADS as usize);
-    Shape::new(blocks as u32, LANES_THREADS).class(lanes)
+/// Some lanes of a warp for each system, with numbers of so many bytes.
+pub(in crate::backend::cuda) fn batch_lanes(systems: usize, size: usize, bytes: usize) -> Shape {
+    let rows = (size.next_power_of_two() as u32).max(LANES_CLASSES[0]);
+    let [lanes, _] = lanes(rows, bytes > 8);
+    let blocks = systems.div_ceil((LANES_THREADS / lanes) as usize);
+    Shape::new(blocks as u32, LANES_THREADS).class(rows)
 }
 
 /// One block of threads per system with numbers of `bytes` bytes, and the number of elements of all blocks' matrices if
@@ -134,17 +159,24 @@ pub(in crate::backend::cuda) fn batch_sparse(
     Some((shape.class(together), blocks * warps * kept))
 }
 
-/// A block of threads a system with so many rows and entries, and numbers of so many bytes; and whether matrices are
-/// copied to shared memory. No entries are told of systems with patterns of their own. None where vectors don't fit in
-/// shared memory.
+/// One block of threads per system with so many rows, entries, and entries of the longest row, and with numbers of so
+/// many bytes; and whether matrices are copied to shared memory. Systems with patterns of their own have 0 entries
+/// here. None if vectors don't fit in shared memory.
 pub(in crate::backend::cuda) fn batch_krylov(
     chip: Chip,
     systems: usize,
-    (size, entries): (usize, usize),
+    (size, entries, longest): (usize, usize, usize),
     bytes: usize,
 ) -> Option<(Shape, bool)> {
-    let class = KRYLOV_CLASSES.into_iter().find(|rows| size <= *rows as usize).unwrap_or(KRYLOV_CLASSES[2]);
-    let [threads, blocks] = krylov(class, bytes > 8);
+    let complex = bytes > 8;
+    let fits = |class: &u32| {
+        let [rows, held] = krylov_class(*class);
+        size <= rows as usize && longest <= held as usize
+    };
+    let by_rows = |class: &u32| krylov_class(*class)[1] == 0 && size <= *class as usize;
+    let class = KRYLOV_CLASSES.into_iter().find(fits).or(KRYLOV_CLASSES.into_iter().find(by_rows))?;
+    let held = krylov_class(class)[1] > 0;
+    let [threads, blocks] = krylov(class, complex);
     // Sums of each warp lie there too.
     let sums = threads / 32 * 48 + 16;
     let all = (chip.shared_a_multiprocessor / blocks - chip.shared_reserved).min(chip.shared_a_block) - sums;
@@ -153,7 +185,7 @@ pub(in crate::backend::cuda) fn batch_krylov(
     if vectors > all as usize {
         return None;
     }
-    let staged = entries > 0 && vectors + matrix <= all as usize;
+    let staged = !held && entries > 0 && vectors + matrix <= all as usize;
     let shape = Shape::resident(systems, threads).shared(vectors + if staged { matrix } else { 0 });
     Some((shape.class(class), staged))
 }

@@ -2,6 +2,7 @@
 //! written once for four multiplications an entry.
 
 use super::judge::Solve;
+use super::rows::{Rows, residual};
 use crate::scalar::Scalar;
 
 /// Columns that are eliminated together.
@@ -145,13 +146,10 @@ impl<D: Scalar<Real = f64>> Dense<D> {
     }
 }
 
-impl<D: Scalar<Real = f64>> Solve<D> for Dense<D> {
-    fn size(&self) -> usize {
-        self.n
-    }
-
+impl<D: Scalar<Real = f64>> Dense<D> {
+    /// x = A^-1 b.
     #[inline(always)]
-    fn solve(&mut self, b: &[D], x: &mut [D]) {
+    fn solve(&self, b: &[D], x: &mut [D]) {
         let n = self.n;
         if self.definite {
             x.copy_from_slice(b);
@@ -172,6 +170,37 @@ impl<D: Scalar<Real = f64>> Solve<D> for Dense<D> {
             let row = &self.entries[i * n..(i + 1) * n];
             x[i] = (x[i] - dot(&row[i + 1..], &x[i + 1..n])) / row[i];
         }
+    }
+}
+
+/// A system with its factors.
+pub(super) struct Eliminated<'a, T, D> {
+    pub(super) rows: &'a Rows<'a, T>,
+    pub(super) factors: &'a Dense<D>,
+}
+
+impl<T: Scalar<Double = D>, D: Scalar<Real = f64>> Solve<D, 1> for Eliminated<'_, T, D> {
+    #[inline(always)]
+    fn size(&self) -> usize {
+        self.factors.n
+    }
+
+    #[inline(always)]
+    fn solve(&mut self, b: &[[D; 1]], x: &mut [[D; 1]]) {
+        self.factors.solve(b.as_flattened(), x.as_flattened_mut());
+    }
+
+    #[inline(always)]
+    fn residual(
+        &self,
+        i: usize,
+        exponent: &[i32; 1],
+        y: &[[D; 1]],
+        b: &[D; 1],
+        accurate: bool,
+    ) -> ([D; 1], usize) {
+        let (r, terms) = residual(self.rows, i, exponent[0], y.as_flattened(), b[0], accurate);
+        ([r], terms)
     }
 }
 

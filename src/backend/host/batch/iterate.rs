@@ -1,34 +1,35 @@
 //! Iteration on one small system: BiCGSTAB (van der Vorst, SIAM J. Sci. Stat. Comput. 13, 1992) with the diagonal as
 //! preconditioner. `kernels/batch_krylov.cu` has the same steps.
 
-use super::judge::{Rows, Solve, Vectors, exponent, power, products};
+use super::judge::{Solve, Vectors, exponent, power};
+use super::rows::{Rows, products, residual};
 use crate::backend::batch::ITERATIONS;
 use crate::scalar::Scalar;
 
-/// What is kept of one system, and vectors for it.
+/// What is needed of one system, and its vectors.
 #[derive(Debug, Default)]
 pub(super) struct Iterated<D> {
     scales: Vec<f64>,
-    /// What is multiplied by instead of dividing by the diagonal.
+    /// The inverses of diagonal entries.
     inverses: Vec<D>,
     r: Vec<D>,
     shadow: Vec<D>,
     p: Vec<D>,
     v: Vec<D>,
     t: Vec<D>,
-    /// Of p and of r, what the preconditioner makes.
+    /// What the preconditioner makes of p, and of r.
     direction: Vec<D>,
 }
 
 impl<D: Scalar<Real = f64>> Iterated<D> {
-    /// Takes a system; false unless all entries are finite and every row has one other than zero, within the range of
+    /// Takes a system; returns false unless all entries are finite and every row has a nonzero one, within the range of
     /// powers of two.
     #[inline(always)]
     pub(super) fn load<T: Scalar<Double = D>>(
         &mut self,
         n: usize,
         rows: &Rows<'_, T>,
-        vectors: &mut Vectors<D>,
+        vectors: &mut Vectors<D, 1>,
     ) -> bool {
         vectors.resize(n);
         self.scales.resize(n, 0.0);
@@ -62,10 +63,10 @@ impl<D: Scalar<Real = f64>> Iterated<D> {
                 }
             });
             self.scales[i] = power(raised);
-            // A row without a diagonal entry is taken as it is.
+            // A row without a diagonal entry is not preconditioned.
             self.inverses[i] = if diagonal == D::default() { D::one() } else { D::one() / diagonal };
-            vectors.exponents[i] = raised;
-            vectors.norms[i] = square.sqrt();
+            vectors.exponents[i] = [raised];
+            vectors.norms[i] = [square.sqrt()];
         }
         sound
     }
@@ -80,11 +81,11 @@ impl<D: Scalar<Real = f64>> Iterated<D> {
     }
 }
 
-/// A system, and how many iterations it has taken.
+/// A system, and the number of its iterations so far.
 pub(super) struct System<'a, T, D> {
     iterated: &'a mut Iterated<D>,
     rows: &'a Rows<'a, T>,
-    /// The part of r that is left.
+    /// How small r is to become relative to the right-hand side.
     reduction: f64,
     pub(super) iterations: u32,
 }
@@ -110,15 +111,16 @@ fn multiply<T: Scalar<Double = D>, D: Scalar<Real = f64>>(
     }
 }
 
-impl<T: Scalar<Double = D>, D: Scalar<Real = f64>> Solve<D> for System<'_, T, D> {
+impl<T: Scalar<Double = D>, D: Scalar<Real = f64>> Solve<D, 1> for System<'_, T, D> {
+    #[inline(always)]
     fn size(&self) -> usize {
         self.iterated.scales.len()
     }
 
-    /// An x for which b - A x has lost what is asked for, unless all iterations have been taken.
+    /// An x for which b - A x is as small as was asked for, unless the iterations are used up.
     #[inline(always)]
-    fn solve(&mut self, b: &[D], x: &mut [D]) {
-        let n = self.size();
+    fn solve(&mut self, b: &[[D; 1]], x: &mut [[D; 1]]) {
+        let (n, b, x) = (self.size(), b.as_flattened(), x.as_flattened_mut());
         let Iterated { scales, inverses, r, shadow, p, v, t, direction } = &mut *self.iterated;
         x.fill(D::default());
         for own in [&mut *r, &mut *shadow, &mut *p] {
@@ -147,7 +149,7 @@ impl<T: Scalar<Double = D>, D: Scalar<Real = f64>> Solve<D> for System<'_, T, D>
                 r[i] -= omega * t[i];
                 left += r[i].abs2();
             }
-            // What is no number is not more either.
+            // NaN ends it too.
             let goes_on = left > enough;
             if !goes_on {
                 break;
@@ -159,5 +161,18 @@ impl<T: Scalar<Double = D>, D: Scalar<Real = f64>> Solve<D> for System<'_, T, D>
                 p[i] = r[i] + beta * (p[i] - omega * v[i]);
             }
         }
+    }
+
+    #[inline(always)]
+    fn residual(
+        &self,
+        i: usize,
+        exponent: &[i32; 1],
+        y: &[[D; 1]],
+        b: &[D; 1],
+        accurate: bool,
+    ) -> ([D; 1], usize) {
+        let (r, terms) = residual(self.rows, i, exponent[0], y.as_flattened(), b[0], accurate);
+        ([r], terms)
     }
 }

@@ -1,71 +1,44 @@
-//! What is said of one x of one small system: as `verdict` says it, with the caller's b - A x.
+//! The verdict on the x of W small systems at once, in the sense of `verdict`, with the caller's b - A x.
 //!
-//! Elimination works on F A y = s F b, F and s being powers of two that bring the largest entry of each row, and that
-//! of the right-hand side, near one. So x = y / s, and
+//! Elimination works on F A y = s F b. F and s are powers of two that bring the largest entry of each row, and that of
+//! the right-hand side, near one. So x = y / s, and
 //!
 //! ```text
-//! r = s F (b - A x)     once plainly; where the bound of its rounding does not tell, once more in twice the precision
+//! r = s F (b - A x)     once plainly, and if the bound of its rounding errors does not decide, in twice the precision
 //! ```
 //!
-//! Both norms of the verdict are taken of r, each in a unit in which the right-hand side has entries near one: nothing
-//! that counts overflows or vanishes.
+//! Both norms of the verdict are those of r, each in a unit in which the right-hand side has entries near one, so that
+//! nothing that counts overflows or vanishes. Numbers of W systems lie side by side: the loops over them are the
+//! innermost ones, and vector registers hold several systems.
 
-use super::dense::{SUMS, size};
-use crate::backend::batch::{BESIDE, BatchGoal, NORM_UNITS, POWERS, REFINEMENTS};
-use crate::backend::host::residual::Compensated;
-use crate::scalar::{Real, Scalar};
+use super::dense::size;
+use crate::backend::batch::{BESIDE, BatchGoal, LIMITED, NORM_UNITS, POWERS, REFINEMENTS};
+use crate::scalar::Scalar;
 
-/// More than what vanishes of products, and of entries that are this much smaller than the largest of their row.
+/// More than what underflow takes from products, and from entries that are so much smaller than the largest of their
+/// row.
 const VANISHED: f64 = 1e-140;
-/// y is no larger: what is below [`VANISHED`] stays there times y.
+/// y is smaller, so that [`VANISHED`] times y is still nothing.
 const LARGEST: f64 = 1e140;
+/// The rounding error of single precision.
+const SINGLE: f64 = 0.5 * f32::EPSILON as f64;
 
-/// Factors of a matrix.
-pub(super) trait Solve<D> {
-    /// Rows.
+/// W matrices of one size, with their factors.
+pub(super) trait Solve<D, const W: usize> {
+    /// The number of rows.
     fn size(&self) -> usize;
     /// x = A^-1 b.
-    fn solve(&mut self, b: &[D], x: &mut [D]);
-}
-
-/// The entries of a row: all of them, or those of some columns.
-#[derive(Clone, Copy)]
-pub(super) enum Row<'a, T> {
-    Dense(&'a [T]),
-    Sparse(&'a [u32], &'a [T]),
-}
-
-impl<T: Copy> Row<'_, T> {
-    /// Each entry with its column.
-    #[inline(always)]
-    pub(super) fn for_each(self, mut f: impl FnMut(usize, T)) {
-        match self {
-            Row::Dense(values) => values.iter().enumerate().for_each(|(column, &value)| f(column, value)),
-            Row::Sparse(columns, values) => {
-                columns.iter().zip(values).for_each(|(&column, &value)| f(column as usize, value));
-            }
-        }
-    }
-}
-
-/// The rows of one system.
-#[derive(Clone, Copy)]
-pub(super) enum Rows<'a, T> {
-    Dense(&'a [T]),
-    Compressed { offsets: &'a [u64], columns: &'a [u32], values: &'a [T] },
-}
-
-impl<'a, T> Rows<'a, T> {
-    #[inline(always)]
-    pub(super) fn row(&self, n: usize, i: usize) -> Row<'a, T> {
-        match *self {
-            Rows::Dense(values) => Row::Dense(&values[i * n..(i + 1) * n]),
-            Rows::Compressed { offsets, columns, values } => {
-                let range = offsets[i] as usize..offsets[i + 1] as usize;
-                Row::Sparse(&columns[range.clone()], &values[range])
-            }
-        }
-    }
+    fn solve(&mut self, b: &[[D; W]], x: &mut [[D; W]]);
+    /// b minus row `i` of F A y, if `accurate` in twice the precision, and the number of products. F has these
+    /// exponents.
+    fn residual(
+        &self,
+        i: usize,
+        exponents: &[i32; W],
+        y: &[[D; W]],
+        b: &[D; W],
+        accurate: bool,
+    ) -> ([D; W], usize);
 }
 
 /// The power of two with this exponent.
@@ -74,52 +47,56 @@ pub(super) fn power(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// The exponent of a positive number: it is in [2^e, 2^(e + 1)). None beyond [`POWERS`].
+/// The exponent e of a positive number in [2^e, 2^(e + 1)); none beyond [`POWERS`].
 #[inline(always)]
 pub(super) fn exponent(value: f64) -> Option<i32> {
     let exponent = (value.to_bits() >> 52) as i32 - 1023;
     (-POWERS..=POWERS).contains(&exponent).then_some(exponent)
 }
 
-/// Vectors of one system, and of its rows: the exponents of F and the norms of rows of F A.
+/// Vectors of W systems, the exponents of F, and the norms of the rows of F A.
 #[derive(Debug, Default)]
-pub(super) struct Vectors<D> {
-    pub(super) exponents: Vec<i32>,
-    pub(super) norms: Vec<f64>,
-    pub(super) b: Vec<D>,
-    pub(super) y: Vec<D>,
-    pub(super) r: Vec<D>,
-    pub(super) step: Vec<D>,
+pub(super) struct Vectors<D, const W: usize> {
+    pub(super) exponents: Vec<[i32; W]>,
+    pub(super) norms: Vec<[f64; W]>,
+    b: Vec<[D; W]>,
+    y: Vec<[D; W]>,
+    r: Vec<[D; W]>,
+    step: Vec<[D; W]>,
 }
 
-/// Units of one right-hand side: exponents of s, and of its largest entry as the caller has it.
-struct Units {
-    shift: i32,
-    largest: i32,
+/// Units of right-hand sides: the exponents of s, and those of the largest entries as the caller has them.
+struct Units<const W: usize> {
+    shift: [i32; W],
+    largest: [i32; W],
 }
 
-/// A sum of squares of residuals, of their errors, and of the right-hand side.
-#[derive(Clone, Copy, Default)]
-struct Squares {
-    r: f64,
-    error: f64,
-    b: f64,
+/// Sums of squares of residuals, of their errors, and of right-hand sides.
+#[derive(Clone, Copy)]
+struct Squares<const W: usize> {
+    r: [f64; W],
+    error: [f64; W],
+    b: [f64; W],
 }
 
-impl Squares {
+impl<const W: usize> Squares<W> {
+    const ZERO: Self = Self { r: [0.0; W], error: [0.0; W], b: [0.0; W] };
+
     #[inline(always)]
-    fn add(&mut self, weight: f64, r: f64, error: f64, b: f64) {
-        let square = |x: f64| (weight * x) * (weight * x);
-        self.r += square(r);
-        self.error += square(error);
-        self.b += square(b);
+    fn add(&mut self, weights: &[f64; W], [r, error, b]: [&[f64; W]; 3]) {
+        for (sums, values) in [(&mut self.r, r), (&mut self.error, error), (&mut self.b, b)] {
+            for lane in 0..W {
+                sums[lane] += (weights[lane] * values[lane]) * (weights[lane] * values[lane]);
+            }
+        }
     }
 
-    /// Whether the norm of r is at most the threshold, whatever rounding has done.
+    /// Whether the exact norm of r is at most the threshold, whatever the rounding errors.
     #[inline(always)]
-    fn is_met(&self, threshold: f64) -> bool {
-        let norm = self.r.sqrt();
-        norm + self.error.sqrt() + f64::from(NORM_UNITS + 1) * f64::EPSILON * (norm + threshold) <= threshold
+    fn is_met(&self, lane: usize, threshold: f64) -> bool {
+        let norm = self.r[lane].sqrt();
+        let of_norm = f64::from(NORM_UNITS + 1) * f64::EPSILON * (norm + threshold);
+        norm + self.error[lane].sqrt() + of_norm <= threshold
     }
 }
 
@@ -128,31 +105,39 @@ impl Squares {
 struct Judged {
     met: bool,
     relative: f64,
-    /// By how much the goal is missed, as r is.
+    /// The residual as a multiple of what is allowed.
     excess: f64,
 }
 
-impl<D: Scalar<Real = f64>> Vectors<D> {
+/// The steps that x took, or [`LIMITED`] and tenths of its right digits, and its relative residual.
+pub(super) type Found = Option<(u32, f64)>;
+
+impl<D: Scalar<Real = f64>, const W: usize> Vectors<D, W> {
     #[inline(always)]
     pub(super) fn resize(&mut self, n: usize) {
-        self.exponents.resize(n, 0);
-        self.norms.resize(n, 0.0);
+        self.exponents.resize(n, [0; W]);
+        self.norms.resize(n, [0.0; W]);
         for vector in [&mut self.b, &mut self.y, &mut self.r, &mut self.step] {
-            vector.resize(n, D::default());
+            vector.resize(n, [D::default(); W]);
         }
     }
 
-    /// b becomes s F b; none where it is not finite or out of the range of powers of two, and `Some(None)` where it is
-    /// zero.
+    /// Makes b of one system s F b, and returns the exponents of its units. None if it is not finite or beyond the
+    /// range of powers of two, and `Some(None)` if it is zero.
     #[inline(always)]
-    fn take_b<T: Scalar<Double = D>>(&mut self, b: &[T], stride: usize) -> Option<Option<Units>> {
+    fn take_b<T: Scalar<Double = D>>(
+        &mut self,
+        lane: usize,
+        b: &[T],
+        stride: usize,
+    ) -> Option<Option<[i32; 2]>> {
         let (mut most, mut most_scaled, mut sound) = (0.0_f64, 0.0_f64, true);
-        for (i, own) in self.b.iter_mut().enumerate() {
+        for (i, (own, exponents)) in self.b.iter_mut().zip(&self.exponents).enumerate() {
             let value = b[i * stride].to_double();
-            let scaled = value * D::from_f64(power(self.exponents[i]));
+            let scaled = value * D::from_f64(power(exponents[lane]));
             sound &= scaled.is_finite() && value.is_finite();
             (most, most_scaled) = (most.max(size(value)), most_scaled.max(size(scaled)));
-            *own = scaled;
+            own[lane] = scaled;
         }
         if !sound {
             return None;
@@ -160,226 +145,233 @@ impl<D: Scalar<Real = f64>> Vectors<D> {
         if most == 0.0 {
             return Some(None);
         }
-        let shift = -exponent(most_scaled)?;
-        let scale = D::from_f64(power(shift));
-        self.b.iter_mut().for_each(|b| *b *= scale);
-        Some(Some(Units { shift, largest: exponent(most)? }))
+        Some(Some([-exponent(most_scaled)?, exponent(most)?]))
     }
 
-    /// y becomes what x is, once rounded to the caller's type; false where that overflows.
+    /// Rounds y to the caller's type, and returns which systems that leaves finite and small enough.
     #[inline(always)]
-    fn round<T: Scalar<Double = D>>(&mut self, units: &Units) -> bool {
-        let (down, up) = (D::from_f64(power(-units.shift)), D::from_f64(power(units.shift)));
-        let mut sound = true;
+    fn round<T: Scalar<Double = D>>(&mut self, units: &Units<W>) -> [bool; W] {
+        let down = units.shift.map(|shift| D::from_f64(power(-shift)));
+        let up = units.shift.map(|shift| D::from_f64(power(shift)));
+        let mut most = [0.0_f64; W];
+        let mut nothing = [D::default(); W];
         for y in &mut self.y {
-            let x = T::from_double(*y * down);
-            *y = x.to_double() * up;
-            sound &= x.is_finite() && size(*y) < LARGEST;
+            for lane in 0..W {
+                let x = T::from_double(y[lane] * down[lane]).to_double();
+                y[lane] = x * up[lane];
+                // Neither infinities nor NaN times zero are zero.
+                nothing[lane] += x * D::default();
+                let size = size(y[lane]);
+                most[lane] = if size > most[lane] { size } else { most[lane] };
+            }
         }
-        sound
+        std::array::from_fn(|lane| nothing[lane] == D::default() && most[lane] < LARGEST)
     }
 
-    /// Judges y. r is left as the residual.
+    /// Judges y of the systems that are `asked` for by residuals of growing accuracy, which leaves r as the residual.
     #[inline(always)]
-    fn judge<T: Scalar<Double = D>>(
+    fn judge(
         &mut self,
-        n: usize,
-        rows: &Rows<'_, T>,
-        units: &Units,
+        system: &impl Solve<D, W>,
+        units: &Units<W>,
         goal: &BatchGoal,
-    ) -> Judged {
+        (asked, accuracies): (&[bool; W], &[bool]),
+    ) -> [Judged; W] {
         let each = if D::COMPLEX { 4.0 } else { 1.0 };
-        let y_norm = self.y.iter().map(|y| y.abs2()).sum::<f64>().sqrt();
-        let mut judged = Judged { met: false, relative: f64::NAN, excess: f64::INFINITY };
-        for accurate in [false, true] {
-            let (mut plain, mut by_rows, mut sound) = (Squares::default(), Squares::default(), true);
-            for i in 0..n {
-                let row = rows.row(n, i);
-                let scale = power(self.exponents[i]);
-                let (r, terms) = if accurate {
-                    accurate_residual(row, scale, &self.y, self.b[i])
-                } else {
-                    let (product, terms) = products(row, scale, &self.y);
-                    (self.b[i] - product, terms)
-                };
-                self.r[i] = r;
-                let unit = (terms as f64 + f64::from(BESIDE)) * each * f64::EPSILON;
-                let (r, b) = (r.abs(), self.b[i].abs());
-                let sizes = self.norms[i] * y_norm + b;
-                let error =
-                    VANISHED + if accurate { f64::EPSILON * r + unit * unit * sizes } else { unit * sizes };
-                // From s F r to r, beside the caller's largest b.
-                let back = -self.exponents[i] - units.shift - units.largest;
-                sound &= back <= POWERS;
-                plain.add(power(back.clamp(-POWERS, POWERS)), r, error, b);
-                by_rows.add(1.0 / self.norms[i], r, error, b);
+        let mut squares = [0.0; W];
+        for y in &self.y {
+            for lane in 0..W {
+                squares[lane] += y[lane].abs2();
             }
-            let unit = power((-units.largest).clamp(-POWERS, POWERS));
-            let size = plain.b.sqrt();
-            let threshold = (goal.relative * size).max(goal.absolute * unit);
-            let part = threshold / size;
-            let of_rows = part * by_rows.b.sqrt();
-            let excess_of_rows = if goal.row_wise { by_rows.r.sqrt() / of_rows } else { 0.0 };
-            judged.relative = plain.r.sqrt() / size;
-            judged.excess = (plain.r.sqrt() / threshold).max(excess_of_rows);
-            judged.met =
-                sound && size > 0.0 && plain.is_met(threshold) && (!goal.row_wise || by_rows.is_met(of_rows));
+        }
+        let y_norms = squares.map(f64::sqrt);
+        let of_units: [i32; W] = std::array::from_fn(|lane| -units.shift[lane] - units.largest[lane]);
+        let mut judged = [Judged { met: false, relative: f64::NAN, excess: f64::INFINITY }; W];
+        for &accurate in accuracies {
+            let (mut plain, mut by_rows, mut furthest) = (Squares::ZERO, Squares::ZERO, [i32::MIN; W]);
+            for i in 0..system.size() {
+                let (exponents, norms) = (&self.exponents[i], &self.norms[i]);
+                let (residual, terms) = system.residual(i, exponents, &self.y, &self.b[i], accurate);
+                self.r[i] = residual;
+                let unit = (terms as f64 + f64::from(BESIDE)) * each * f64::EPSILON;
+                let (r, b) = (absolutes(&residual), absolutes(&self.b[i]));
+                let (of_r, of_sizes) = if accurate { (f64::EPSILON, unit * unit) } else { (0.0, unit) };
+                let (mut errors, mut weights, mut inverses) = ([0.0; W], [0.0; W], [0.0; W]);
+                for lane in 0..W {
+                    let sizes = norms[lane] * y_norms[lane] + b[lane];
+                    errors[lane] = VANISHED + of_r * r[lane] + of_sizes * sizes;
+                }
+                for lane in 0..W {
+                    // From s F r to r, beside the caller's largest b.
+                    let back = of_units[lane] - exponents[lane];
+                    furthest[lane] = furthest[lane].max(back);
+                    weights[lane] = power(back.clamp(-POWERS, POWERS));
+                }
+                for lane in 0..W {
+                    inverses[lane] = 1.0 / norms[lane];
+                }
+                plain.add(&weights, [&r, &errors, &b]);
+                by_rows.add(&inverses, [&r, &errors, &b]);
+            }
+            let mut done = true;
+            for lane in (0..W).filter(|&lane| asked[lane]) {
+                let judged = &mut judged[lane];
+                if judged.met {
+                    continue;
+                }
+                let unit = power((-units.largest[lane]).clamp(-POWERS, POWERS));
+                let (size, of_r) = (plain.b[lane].sqrt(), plain.r[lane].sqrt());
+                let threshold = (goal.relative * size).max(goal.absolute * unit);
+                let part = threshold / size;
+                let of_rows = part * by_rows.b[lane].sqrt();
+                let excess_of_rows = if goal.row_wise { by_rows.r[lane].sqrt() / of_rows } else { 0.0 };
+                judged.relative = of_r / size;
+                judged.excess = (of_r / threshold).max(excess_of_rows);
+                judged.met = furthest[lane] <= POWERS
+                    && size > 0.0
+                    && plain.is_met(lane, threshold)
+                    && (!goal.row_wise || by_rows.is_met(lane, of_rows));
+                done &= judged.met;
+            }
             // A step of refinement needs the accurate residual too.
-            if judged.met {
+            if done {
                 break;
             }
         }
         judged
     }
 
-    /// Solves with one right-hand side: the steps of refinement and a bound of the relative residual, where x meets the
-    /// goal.
+    /// y += A^-1 r for the systems that are `asked` for: the norms of these steps relative to those of y.
+    #[inline(always)]
+    fn correct(&mut self, system: &mut impl Solve<D, W>, asked: &[bool; W]) -> [f64; W] {
+        system.solve(&self.r, &mut self.step);
+        let (mut of_y, mut of_step) = ([0.0; W], [0.0; W]);
+        for (y, step) in self.y.iter_mut().zip(&self.step) {
+            for lane in 0..W {
+                of_y[lane] += y[lane].abs2();
+                of_step[lane] += step[lane].abs2();
+                y[lane] = if asked[lane] { y[lane] + step[lane] } else { y[lane] };
+            }
+        }
+        std::array::from_fn(|lane| (of_step[lane] / of_y[lane]).sqrt())
+    }
+
+    /// Writes x of one system.
+    #[inline(always)]
+    fn give<T: Scalar<Double = D>>(&self, lane: usize, units: &Units<W>, x: &mut [T], stride: usize) {
+        let down = D::from_f64(power(-units.shift[lane]));
+        for (i, y) in self.y.iter().enumerate() {
+            x[i * stride] = T::from_double(y[lane] * down);
+        }
+    }
+
+    /// Solves the systems that are `open` for one right-hand side each, of which b and x begin `apart` numbers apart.
     #[inline(always)]
     pub(super) fn solve<T: Scalar<Double = D>>(
         &mut self,
-        (rows, factors): (&Rows<'_, T>, &mut impl Solve<D>),
-        (b, x, stride): (&[T], &mut [T], usize),
+        system: &mut impl Solve<D, W>,
+        (b, x, stride, apart): (&[T], &mut [T], usize, usize),
         goal: &BatchGoal,
-    ) -> Option<(u32, f64)> {
-        let n = factors.size();
-        let Some(units) = self.take_b(b, stride)? else {
-            x.iter_mut().step_by(stride).take(n).for_each(|x| *x = T::default());
-            return Some((0, 0.0));
-        };
-        factors.solve(&self.b, &mut self.y);
-        let mut last = f64::INFINITY;
-        for steps in 0..=REFINEMENTS {
-            if !self.round::<T>(&units) {
-                return None;
-            }
-            let judged = self.judge(n, rows, &units, goal);
-            if judged.met {
-                let down = D::from_f64(power(-units.shift));
-                for (i, y) in self.y.iter().enumerate() {
-                    x[i * stride] = T::from_double(*y * down);
+        mut open: [bool; W],
+    ) -> [Found; W] {
+        let mut found = [None; W];
+        let mut units = Units { shift: [0; W], largest: [0; W] };
+        for lane in 0..W {
+            if open[lane] {
+                match self.take_b(lane, &b[lane * apart..], stride) {
+                    Some(Some([shift, largest])) => {
+                        (units.shift[lane], units.largest[lane]) = (shift, largest);
+                        continue;
+                    }
+                    Some(None) => {
+                        let x = x[lane * apart..].iter_mut().step_by(stride);
+                        x.take(self.y.len()).for_each(|x| *x = T::default());
+                        found[lane] = Some((0, 0.0));
+                    }
+                    None => (),
                 }
-                return Some((steps, judged.relative));
+                open[lane] = false;
             }
-            // A step that does not halve what is missing leads nowhere.
-            let falls = judged.excess < 0.5 * last;
-            if !falls {
-                return None;
-            }
-            last = judged.excess;
-            factors.solve(&self.r, &mut self.step);
-            for (y, step) in self.y.iter_mut().zip(&self.step) {
-                *y += *step;
+            self.b.iter_mut().for_each(|b| b[lane] = D::default());
+        }
+        if !open.contains(&true) {
+            return found;
+        }
+        let scale = units.shift.map(|shift| D::from_f64(power(shift)));
+        for b in &mut self.b {
+            for lane in 0..W {
+                b[lane] *= scale[lane];
             }
         }
-        None
+        system.solve(&self.b, &mut self.y);
+        let (mut last, mut missed) = ([f64::INFINITY; W], [false; W]);
+        for steps in 0..=REFINEMENTS {
+            let sound = self.round::<T>(&units);
+            let judged = self.judge(system, &units, goal, (&open, &[false, true]));
+            for lane in 0..W {
+                if !open[lane] {
+                    continue;
+                }
+                let Judged { met, relative, excess } = judged[lane];
+                // A step that does not halve what is missing leads nowhere.
+                let falls = excess < 0.5 * last[lane];
+                last[lane] = excess;
+                open[lane] = sound[lane] && !met && falls;
+                missed[lane] = sound[lane] && !met && !falls;
+                if sound[lane] && met {
+                    found[lane] = Some((steps, relative));
+                    self.give(lane, &units, &mut x[lane * apart..], stride);
+                }
+            }
+            if !open.contains(&true) {
+                break;
+            }
+            self.correct(system, &open);
+        }
+        if size_of::<T::Real>() < size_of::<f64>() && missed.contains(&true) {
+            self.limit(system, (x, stride, apart), (&units, goal), missed, &mut found);
+        }
+        found
     }
-}
 
-/// What the products of a row's entries with those of a vector go into.
-trait Sum<T, D> {
-    fn add(&mut self, a: T, y: D);
-
-    /// The same of [`SUMS`] of them.
+    /// The x of systems in single precision of which refinement led nowhere. If the x that was not rounded meets the
+    /// goal, rounding alone prevents a better one, and how far another step moves it tells how many digits are right.
     #[inline(always)]
-    fn add_together(&mut self, a: &[T], y: &[D])
-    where
-        T: Copy,
-        D: Copy,
-    {
-        for lane in 0..SUMS {
-            self.add(a[lane], y[lane]);
+    fn limit<T: Scalar<Double = D>>(
+        &mut self,
+        system: &mut impl Solve<D, W>,
+        (x, stride, apart): (&mut [T], usize, usize),
+        (units, goal): (&Units<W>, &BatchGoal),
+        mut missed: [bool; W],
+        found: &mut [Found; W],
+    ) {
+        // Residuals are accurate in any case, so that bits do not depend on what other systems need.
+        let accurate: &[bool] = &[true];
+        self.judge(system, units, goal, (&missed, accurate));
+        self.correct(system, &missed);
+        let unrounded = self.judge(system, units, goal, (&missed, accurate));
+        (0..W).for_each(|lane| missed[lane] &= unrounded[lane].met);
+        let moved = self.correct(system, &missed);
+        let sound = self.round::<T>(units);
+        let judged = self.judge(system, units, goal, (&missed, accurate));
+        for lane in (0..W).filter(|&lane| missed[lane]) {
+            let error = moved[lane].max(SINGLE);
+            if sound[lane] && error <= 0.1 {
+                let tenths = (-10.0 * error.log10()) as u32;
+                let steps = if judged[lane].met { REFINEMENTS } else { LIMITED | tenths };
+                found[lane] = Some((steps, judged[lane].relative));
+                self.give(lane, units, &mut x[lane * apart..], stride);
+            }
         }
     }
 }
 
-/// Adds the products of a row's entries with those of y, and tells how many there are.
+/// Absolute values. Numbers whose squares vanish count as [`VANISHED`] does.
 #[inline(always)]
-fn add_products<T: Copy, D: Copy>(row: Row<'_, T>, y: &[D], sum: &mut impl Sum<T, D>) -> usize {
-    match row {
-        Row::Dense(values) => {
-            let y = &y[..values.len()];
-            let whole = values.len() / SUMS * SUMS;
-            for (a, y) in values[..whole].chunks_exact(SUMS).zip(y[..whole].chunks_exact(SUMS)) {
-                sum.add_together(a, y);
-            }
-            for j in whole..values.len() {
-                sum.add(values[j], y[j]);
-            }
-            values.len()
-        }
-        Row::Sparse(columns, values) => {
-            for (&column, &a) in columns.iter().zip(values) {
-                sum.add(a, y[column as usize]);
-            }
-            values.len()
-        }
+fn absolutes<D: Scalar<Real = f64>, const W: usize>(values: &[D; W]) -> [f64; W] {
+    let mut absolutes = [0.0; W];
+    for lane in 0..W {
+        absolutes[lane] = if D::COMPLEX { values[lane].abs2().sqrt() } else { values[lane].re().abs() };
     }
-}
-
-/// In working precision, with as many sums as fill wide registers.
-struct Plain<D> {
-    scale: D,
-    sums: [D; SUMS],
-    rest: D,
-}
-
-impl<T: Scalar<Double = D>, D: Scalar<Real = f64>> Sum<T, D> for Plain<D> {
-    #[inline(always)]
-    fn add(&mut self, a: T, y: D) {
-        self.rest += a.to_double() * self.scale * y;
-    }
-
-    #[inline(always)]
-    fn add_together(&mut self, a: &[T], y: &[D]) {
-        for lane in 0..SUMS {
-            self.sums[lane] += a[lane].to_double() * self.scale * y[lane];
-        }
-    }
-}
-
-/// In twice the precision, with the products taken away.
-struct Accurate<D: Scalar<Real = f64>> {
-    scale: D,
-    re: Compensated<f64>,
-    im: Compensated<f64>,
-}
-
-impl<T: Scalar<Double = D>, D: Scalar<Real = f64>> Sum<T, D> for Accurate<D> {
-    #[inline(always)]
-    fn add(&mut self, a: T, y: D) {
-        let a = a.to_double() * self.scale;
-        self.re.add_product(-a.re(), y.re());
-        if D::COMPLEX {
-            self.re.add_product(a.im(), y.im());
-            self.im.add_product(-a.re(), y.im());
-            self.im.add_product(-a.im(), y.re());
-        }
-    }
-}
-
-/// A row of F A times y, and how many products it has.
-#[inline(always)]
-pub(super) fn products<T: Scalar<Double = D>, D: Scalar<Real = f64>>(
-    row: Row<'_, T>,
-    scale: f64,
-    y: &[D],
-) -> (D, usize) {
-    let mut sum = Plain { scale: D::from_f64(scale), sums: [D::default(); SUMS], rest: D::default() };
-    let terms = add_products(row, y, &mut sum);
-    let pair = |k: usize| sum.sums[k] + sum.sums[k + SUMS / 2];
-    (((pair(0) + pair(1)) + (pair(2) + pair(3))) + sum.rest, terms)
-}
-
-/// b minus a row of F A times y in twice the precision, and how many products it has.
-#[inline(always)]
-fn accurate_residual<T: Scalar<Double = D>, D: Scalar<Real = f64>>(
-    row: Row<'_, T>,
-    scale: f64,
-    y: &[D],
-    b: D,
-) -> (D, usize) {
-    let (re, im) = (Compensated::new(b.re()), Compensated::new(b.im()));
-    let mut sum = Accurate { scale: D::from_f64(scale), re, im };
-    let terms = add_products(row, y, &mut sum);
-    (D::from_parts(sum.re.value().to_f64(), sum.im.value().to_f64()).unwrap_or_default(), terms)
+    absolutes
 }

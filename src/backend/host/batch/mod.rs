@@ -1,38 +1,47 @@
-//! Many small systems: each thread takes one at a time, or eight of one sparse pattern.
+//! Many small systems: each thread takes eight of one shape side by side, or one that is larger.
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | `lanes` | the entries of systems side by side |
+//! | `small` | elimination of small dense matrices side by side |
+//! | `sparse` | elimination of matrices of one sparse pattern side by side |
+//! | `rows` | the rows of one system as the caller has them |
 //! | `dense` | elimination of one matrix |
-//! | `sparse` | elimination of several matrices of one sparse pattern |
 //! | `iterate` | iteration on one matrix |
 //! | `judge` | from factors to an x of which is known how good it is |
 
 mod dense;
 mod iterate;
 mod judge;
+mod lanes;
+mod rows;
+mod small;
 mod sparse;
 
 use super::Host;
 use crate::backend::batch::{
-    BatchElimination, BatchEntries, BatchGoal, BatchParts, BatchSteps, BatchVectors, UNCERTAIN,
+    BatchElimination, BatchEntries, BatchGoal, BatchParts, BatchSteps, BatchVectors, LIMITED, UNCERTAIN,
 };
 use crate::error::{Error, Result};
 use crate::lock::lock;
 use crate::parallel::prelude::*;
-use crate::parallel::vectorised;
+use crate::parallel::{Inlined, vectorised_whole};
 use crate::scalar::Scalar;
 use dense::{Dense, SUMS, size};
 use iterate::Iterated;
-use judge::{Row, Rows, Vectors, exponent, power};
-use sparse::{LANES, OfLane, Sparse};
+use judge::{Found, Vectors, exponent, power};
+use lanes::{Entries, LANES, Lanes, Shape};
+use rows::{Row, Rows};
+use small::Small;
+use sparse::Sparse;
 use std::sync::Mutex;
 
 /// Multiplications that a thread takes at once.
 const AT_ONCE: usize = 1 << 16;
-/// Exponents of the largest entries of rows with which a Hermitian matrix is eliminated as it is.
+/// A Hermitian matrix is eliminated without scaling if the exponents of the largest entries of its rows are smaller.
 const UNSCALED: i32 = 300;
 
-/// Memory of the threads, for one system each.
+/// Memory of the threads.
 #[derive(Debug)]
 pub struct BatchRoom<T: Scalar>(Mutex<Vec<Workspace<T::Double>>>);
 
@@ -42,20 +51,32 @@ impl<T: Scalar> Default for BatchRoom<T> {
     }
 }
 
-/// What one system needs.
+/// Memory of one thread: for systems side by side, and for one system.
 #[derive(Debug, Default)]
 struct Workspace<D> {
-    factors: Dense<D>,
+    entries: Entries<D>,
+    small: Small<D>,
     sparse: Sparse<D>,
+    ordered: Vec<Lanes<D>>,
+    together: Vectors<D, LANES>,
+    factors: Dense<D>,
     iterated: Iterated<D>,
-    /// Of each of the systems that are eliminated together.
-    lanes: [Vectors<D>; LANES],
-    vectors: Vectors<D>,
+    vectors: Vectors<D, 1>,
+}
+
+/// Adds what was found of one more right-hand side: the most steps, or the fewest digits, and the largest residual.
+fn worse(of_others: Found, found: Found) -> Found {
+    let ((steps, residual), (own, size)) = (of_others?, found?);
+    let code = match (steps >= LIMITED, own >= LIMITED) {
+        (true, true) => steps.min(own),
+        _ => steps.max(own),
+    };
+    Some((code, residual.max(size)))
 }
 
 impl<D: Scalar<Real = f64>> Workspace<D> {
-    /// Brings the entries as they are; false unless all are finite and every row has one other than zero, within the
-    /// range of powers of two.
+    /// Loads the entries; returns false unless all are finite and every row has a nonzero one, within the range of
+    /// powers of two.
     #[inline(always)]
     fn load<T: Scalar<Double = D>>(&mut self, n: usize, rows: &Rows<'_, T>) -> bool {
         self.factors.clear(n);
@@ -88,17 +109,17 @@ impl<D: Scalar<Real = f64>> Workspace<D> {
             let finite = nothing.iter().all(|nothing| *nothing == D::default());
             let found = exponent(most).filter(|_| finite);
             sound &= found.is_some();
-            self.vectors.exponents[i] = -found.unwrap_or(0);
+            self.vectors.exponents[i] = [-found.unwrap_or(0)];
         }
         sound
     }
 
-    /// Factorises what was loaded.
+    /// Factorises the matrix that was loaded.
     #[inline(always)]
     fn factorise<T: Scalar<Double = D>>(&mut self, n: usize, rows: &Rows<'_, T>) -> bool {
-        let ordinary = self.vectors.exponents.iter().all(|e| e.abs() < UNSCALED);
+        let ordinary = self.vectors.exponents.iter().all(|[e]| e.abs() < UNSCALED);
         if ordinary && self.factors.is_hermitian() {
-            self.vectors.exponents.fill(0);
+            self.vectors.exponents.fill([0]);
             self.scale(n);
             if self.factors.eliminate_definite() {
                 return true;
@@ -109,11 +130,11 @@ impl<D: Scalar<Real = f64>> Workspace<D> {
         self.factors.eliminate()
     }
 
-    /// Multiplies rows by their powers of two, and takes their norms.
+    /// Multiplies rows by their powers of two, and computes their norms.
     #[inline(always)]
     fn scale(&mut self, n: usize) {
         for i in 0..n {
-            let scale = D::from_f64(power(self.vectors.exponents[i]));
+            let scale = D::from_f64(power(self.vectors.exponents[i][0]));
             let mut sums = [0.0; 4];
             let row = self.factors.row(i);
             for own in row.iter_mut() {
@@ -124,93 +145,109 @@ impl<D: Scalar<Real = f64>> Workspace<D> {
                     *sum += own.abs2();
                 }
             }
-            self.vectors.norms[i] = ((sums[0] + sums[1]) + (sums[2] + sums[3])).sqrt();
+            self.vectors.norms[i] = [((sums[0] + sums[1]) + (sums[2] + sums[3])).sqrt()];
         }
     }
+}
 
-    /// Solves up to [`LANES`] systems of one pattern, unless they are not asked for: of each the most steps of
-    /// refinement and the largest residual.
+/// Up to [`LANES`] systems of one shape side by side, of which those that are `asked` for are solved: by elimination
+/// with the pattern of factors if there is one, and else with partial pivoting.
+struct Group<'a, T: Scalar> {
+    space: &'a mut Workspace<T::Double>,
+    count: usize,
+    asked: Lanes<bool>,
+    shape: Shape<'a>,
+    pattern: Option<&'a BatchElimination<'a, Host>>,
+    values: &'a [T],
+    b: &'a [T],
+    x: &'a mut [T],
+    goal: &'a BatchGoal,
+}
+
+impl<T: Scalar> Inlined for Group<'_, T> {
+    type Output = Lanes<Found>;
+
     #[inline(always)]
-    fn solve_side_by_side<T: Scalar<Double = D>>(
-        &mut self,
-        (count, asked): (usize, &[bool; LANES]),
-        pattern: &BatchElimination<'_, Host>,
-        (offsets, columns, values): (&[u64], &[u32], &[T]),
-        (b, x): (&[T], &mut [T]),
-        goal: &BatchGoal,
-        told: &mut dyn FnMut(usize, Option<(u32, f64)>),
-    ) {
-        let (n, each) = (offsets.len() - 1, columns.len());
-        let systems = b.len() / (n * count);
-        self.sparse.clear(pattern);
-        let mut sound = [false; LANES];
-        for lane in 0..systems {
-            let own = (offsets, &values[lane * each..(lane + 1) * each]);
-            sound[lane] = self.sparse.load(lane, own, pattern.places, &mut self.lanes[lane]);
+    fn run(self) -> Lanes<Found> {
+        let Self { space, count, asked, shape, pattern, values, b, x, goal } = self;
+        let apart = shape.size() * count;
+        let systems = b.len() / apart;
+        let Workspace { entries, small, sparse, ordered, together, .. } = space;
+        let mut open = entries.load(shape, (systems, values), together);
+        (0..LANES).for_each(|lane| open[lane] &= asked[lane]);
+        match pattern {
+            Some(pattern) => {
+                sparse.take(pattern, entries);
+                sparse.eliminate(pattern);
+            }
+            None => {
+                small.take(shape, entries);
+                small.eliminate();
+            }
         }
-        self.sparse.eliminate(pattern);
-        for lane in 0..systems {
-            let values = &values[lane * each..(lane + 1) * each];
-            let rows = Rows::Compressed { offsets, columns, values };
-            let mut factors = OfLane { factors: &self.sparse, pattern, lane };
-            if !asked[lane] {
-                continue;
+        let mut found = open.map(|open| open.then_some((0, 0.0)));
+        for column in 0..count {
+            let vectors = (&b[column..], &mut x[column..], count, apart);
+            let of_column = match pattern {
+                Some(pattern) => {
+                    let (entries, factors) = (&*entries, &*sparse);
+                    let mut system = sparse::Eliminated { shape, entries, factors, pattern, ordered };
+                    together.solve(&mut system, vectors, goal, open)
+                }
+                None => {
+                    let mut system = small::Eliminated { shape, entries, factors: small };
+                    together.solve(&mut system, vectors, goal, open)
+                }
+            };
+            for lane in 0..LANES {
+                found[lane] = worse(found[lane], of_column[lane]);
+                open[lane] = found[lane].is_some();
             }
-            let mut worst = sound[lane].then_some((0, 0.0_f64));
-            for column in 0..count {
-                let Some((steps, residual)) = worst else { break };
-                let start = lane * n * count + column;
-                let vectors = (&b[start..], &mut x[start..], count);
-                let found = self.lanes[lane].solve((&rows, &mut factors), vectors, goal);
-                worst = found.map(|(own, size)| (steps.max(own), residual.max(size)));
-            }
-            told(lane, worst);
         }
+        found
     }
+}
 
-    /// Solves one system: the most steps of refinement and the largest residual of its right-hand sides.
-    fn solve<T: Scalar<Double = D>>(
-        &mut self,
-        (n, count): (usize, usize),
-        rows: &Rows<'_, T>,
-        (b, x): (&[T], &mut [T]),
-        goal: &BatchGoal,
-    ) -> Option<(u32, f64)> {
-        vectorised(|| {
-            if !self.load(n, rows) || !self.factorise(n, rows) {
-                return None;
-            }
-            let mut worst = (0, 0.0_f64);
-            for column in 0..count {
-                let vectors = (&b[column..], &mut x[column..], count);
-                let (steps, residual) = self.vectors.solve((rows, &mut self.factors), vectors, goal)?;
-                worst = (worst.0.max(steps), worst.1.max(residual));
-            }
-            Some(worst)
-        })
-    }
+/// One system with all its right-hand sides, which is solved by elimination or `by_iteration`.
+struct One<'a, T: Scalar> {
+    space: &'a mut Workspace<T::Double>,
+    by_iteration: bool,
+    n: usize,
+    count: usize,
+    rows: &'a Rows<'a, T>,
+    b: &'a [T],
+    x: &'a mut [T],
+    goal: &'a BatchGoal,
+}
 
-    /// The same by iteration, with the most iterations.
-    fn iterate<T: Scalar<Double = D>>(
-        &mut self,
-        (n, count): (usize, usize),
-        rows: &Rows<'_, T>,
-        (b, x): (&[T], &mut [T]),
-        goal: &BatchGoal,
-    ) -> Option<(u32, f64)> {
-        vectorised(|| {
-            if !self.iterated.load(n, rows, &mut self.vectors) {
-                return None;
-            }
-            let mut worst = (0, 0.0_f64);
-            for column in 0..count {
-                let mut system = self.iterated.of(rows, goal.relative);
-                let vectors = (&b[column..], &mut x[column..], count);
-                let (_, residual) = self.vectors.solve((rows, &mut system), vectors, goal)?;
-                worst = (worst.0.max(system.iterations), worst.1.max(residual));
-            }
-            Some(worst)
-        })
+impl<T: Scalar> Inlined for One<'_, T> {
+    type Output = Found;
+
+    #[inline(always)]
+    fn run(self) -> Found {
+        let Self { space, by_iteration, n, count, rows, b, x, goal } = self;
+        let sound = if by_iteration {
+            space.iterated.load(n, rows, &mut space.vectors)
+        } else {
+            space.load(n, rows) && space.factorise(n, rows)
+        };
+        let mut found = sound.then_some((0, 0.0));
+        for column in 0..count {
+            found?;
+            let vectors = (&b[column..], &mut x[column..], count, 0);
+            let own = if by_iteration {
+                let mut system = space.iterated.of(rows, goal.relative);
+                let [own] = space.vectors.solve(&mut system, vectors, goal, [true]);
+                let iterations = system.iterations;
+                own.map(|(steps, residual)| (if steps < LIMITED { iterations } else { steps }, residual))
+            } else {
+                let mut system = dense::Eliminated { rows, factors: &space.factors };
+                let [own] = space.vectors.solve(&mut system, vectors, goal, [true]);
+                own
+            };
+            found = worse(found, own);
+        }
+        found
     }
 }
 
@@ -231,10 +268,18 @@ impl BatchSteps for Host {
         room: &mut BatchRoom<T>,
     ) -> Result<()> {
         let n = systems.size;
+        let shape = match systems.entries {
+            _ if systems.starts.is_some() || n == 0 || n > small::MOST => None,
+            BatchEntries::Dense(values) => Some((Shape::Dense(n), values)),
+            BatchEntries::Compressed { offsets, columns, values } => {
+                Some((Shape::Compressed(offsets, columns), values))
+            }
+        };
+        if let Some((shape, values)) = shape {
+            return together(systems, (shape, None, values), vectors, goal, room);
+        }
         let at_once = (AT_ONCE / (n * n * n).max(1)).clamp(1, 1 << 12);
-        each_system(systems, vectors, goal, (room, at_once), &|space, size, rows, vectors| {
-            space.solve(size, rows, vectors, goal)
-        })
+        each_system(systems, vectors, goal, (room, at_once), false)
     }
 
     fn iterate_batch<T: Scalar>(
@@ -247,9 +292,7 @@ impl BatchSteps for Host {
         if matches!(systems.entries, BatchEntries::Dense(_)) {
             return Err(Error::InvalidArgument("an iteration on dense systems of a batch".into()));
         }
-        each_system(systems, vectors, goal, (room, 1), &|space, size, rows, vectors| {
-            space.iterate(size, rows, vectors, goal)
-        })
+        each_system(systems, vectors, goal, (room, 1), true)
     }
 
     fn solve_sparse_batch<T: Scalar>(
@@ -260,57 +303,65 @@ impl BatchSteps for Host {
         goal: &BatchGoal,
         room: &mut BatchRoom<T>,
     ) -> Result<()> {
-        let (n, each) = (systems.size, systems.entries_each);
-        systems.check(&vectors)?;
         pattern.check(systems)?;
         let BatchEntries::Compressed { offsets, columns, values } = systems.entries else {
             return Err(Error::InvalidArgument("a sparse elimination of dense systems".into()));
         };
-        let BatchVectors { count, b, x, steps, residuals } = vectors;
-        let room = &room.0;
-        let told = steps.par_chunks_mut(LANES).zip(residuals.par_chunks_mut(LANES));
-        told.zip(x.par_chunks_mut((LANES * n * count).max(1))).enumerate().for_each(
-            |(group, ((steps, residuals), x))| {
-                let first = group * LANES;
-                let values = &values[first * each..(first + steps.len()) * each];
-                let b = &b[first * n * count..(first + steps.len()) * n * count];
-                let asked: [bool; LANES] =
-                    std::array::from_fn(|lane| steps.get(lane).is_some_and(|steps| goal.asks_for(*steps)));
-                if !asked.contains(&true) {
-                    return;
-                }
-                let mut space = lock(room).pop().unwrap_or_default();
-                let mut tell = |lane: usize, found: Option<(u32, f64)>| {
-                    (steps[lane], residuals[lane]) = found.unwrap_or((UNCERTAIN, f64::NAN));
-                };
-                vectorised(|| {
-                    let a = (offsets, columns, values);
-                    space.solve_side_by_side((count, &asked), pattern, a, (b, x), goal, &mut tell);
-                });
-                lock(room).push(space);
-            },
-        );
-        Ok(())
+        let shape = Shape::Compressed(offsets, columns);
+        together(systems, (shape, Some(pattern), values), vectors, goal, room)
     }
 }
 
-/// What a thread does with one system of so many unknowns and right-hand sides: the most steps and the largest residual.
-type OfOne<'a, T> = dyn Fn(
-        &mut Workspace<<T as Scalar>::Double>,
-        (usize, usize),
-        &Rows<'_, T>,
-        (&[T], &mut [T]),
-    ) -> Option<(u32, f64)>
-    + Sync
-    + 'a;
+/// Hands systems of one shape to threads, [`LANES`] at a time.
+fn together<T: Scalar>(
+    systems: &BatchParts<'_, T, Host>,
+    (shape, pattern, values): (Shape<'_>, Option<&BatchElimination<'_, Host>>, &[T]),
+    vectors: BatchVectors<'_, T, Host>,
+    goal: &BatchGoal,
+    room: &BatchRoom<T>,
+) -> Result<()> {
+    systems.check(&vectors)?;
+    let (n, each) = (systems.size, systems.entries_each);
+    let BatchVectors { count, b, x, steps, residuals } = vectors;
+    // Groups of systems that a task takes, so that small ones are worth a task.
+    let groups = (AT_ONCE / (LANES * n * n).max(1)).clamp(1, 64);
+    let told = steps.par_chunks_mut(groups * LANES).zip(residuals.par_chunks_mut(groups * LANES));
+    told.zip(x.par_chunks_mut((groups * LANES * n * count).max(1))).enumerate().for_each(
+        |(task, ((steps, residuals), x))| {
+            let mut space = lock(&room.0).pop().unwrap_or_default();
+            let told = steps.chunks_mut(LANES).zip(residuals.chunks_mut(LANES));
+            let vectors = x.chunks_mut((LANES * n * count).max(1));
+            for (group, ((steps, residuals), x)) in told.zip(vectors).enumerate() {
+                let first = (task * groups + group) * LANES;
+                let values = &values[first * each..(first + steps.len()) * each];
+                let b = &b[first * n * count..(first + steps.len()) * n * count];
+                let asked: Lanes<bool> =
+                    std::array::from_fn(|lane| steps.get(lane).is_some_and(|steps| goal.asks_for(*steps)));
+                if !asked.contains(&true) {
+                    continue;
+                }
+                let space = &mut space;
+                let group = Group { space, count, asked, shape, pattern, values, b, x, goal };
+                let found = vectorised_whole(group);
+                for (lane, (steps, residual)) in steps.iter_mut().zip(residuals).enumerate() {
+                    if asked[lane] {
+                        (*steps, *residual) = found[lane].unwrap_or((UNCERTAIN, f64::NAN));
+                    }
+                }
+            }
+            lock(&room.0).push(space);
+        },
+    );
+    Ok(())
+}
 
-/// Hands each system to a thread, `at_once` of them together.
+/// Hands each system to a thread, `at_once` of them together: to eliminate it, or to iterate.
 fn each_system<T: Scalar>(
     systems: &BatchParts<'_, T, Host>,
     vectors: BatchVectors<'_, T, Host>,
     goal: &BatchGoal,
     (room, at_once): (&BatchRoom<T>, usize),
-    of_one: &OfOne<'_, T>,
+    by_iteration: bool,
 ) -> Result<()> {
     let (m, n) = (systems.systems, systems.size);
     systems.check(&vectors)?;
@@ -331,7 +382,9 @@ fn each_system<T: Scalar>(
             let of_vectors = own.start * count..own.end * count;
             let x = &mut x[of_vectors.start - start * count..of_vectors.end - start * count];
             let rows = rows_of(systems, system, &own);
-            let found = of_one(&mut space, (own.len(), count), &rows, (&b[of_vectors], x));
+            let (n, b) = (own.len(), &b[of_vectors]);
+            let one = One { space: &mut space, by_iteration, n, count, rows: &rows, b, x, goal };
+            let found = vectorised_whole(one);
             (*steps, *residual) = found.unwrap_or((UNCERTAIN, f64::NAN));
         }
         lock(&room.0).push(space);

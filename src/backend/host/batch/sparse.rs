@@ -1,71 +1,35 @@
-//! Elimination of several matrices of one sparse pattern at once, without pivoting: corresponding entries of all are
-//! interleaved, so that vector registers process them together. The matrices do not affect each other's bits.
+//! Elimination of several matrices of one sparse pattern side by side, without pivoting.
 
-use super::judge::{Solve, Vectors, exponent, power};
+use super::judge::Solve;
+use super::lanes::{Entries, LANES, Lanes, Shape};
 use crate::backend::batch::BatchElimination;
 use crate::backend::host::Host;
 use crate::scalar::Scalar;
 
-/// Systems that are interleaved.
-pub(super) const LANES: usize = 8;
+/// Rows of U that are subtracted at once if they are alike: the row from which they are is read and written only once.
+const TOGETHER: usize = 4;
 
-type Lanes<D> = [D; LANES];
-
-/// The factors of [`LANES`] matrices.
+/// The factors of the matrices.
 #[derive(Debug, Default)]
 pub(super) struct Sparse<D> {
     entries: Vec<Lanes<D>>,
     inverses: Vec<Lanes<D>>,
+    /// The row that is being eliminated, spread out over all columns.
     row: Vec<Lanes<D>>,
-    /// Columns in the old numbering.
-    old: Vec<u32>,
 }
 
 impl<D: Scalar<Real = f64>> Sparse<D> {
-    /// Allocates zero factors with this pattern.
-    pub(super) fn clear(&mut self, pattern: &BatchElimination<'_, Host>) {
+    /// Takes the entries of F A.
+    #[inline(always)]
+    pub(super) fn take(&mut self, pattern: &BatchElimination<'_, Host>, given: &Entries<D>) {
         let zero = [D::default(); LANES];
         self.entries.clear();
         self.entries.resize(pattern.columns.len(), zero);
         self.inverses.resize(pattern.order.len(), zero);
         self.row.resize(pattern.order.len(), zero);
-        self.old.clear();
-        self.old.extend(pattern.columns.iter().map(|&column| pattern.order[column as usize]));
-    }
-
-    /// Loads one matrix with its rows scaled by powers of two, with their exponents and norms; returns false unless all
-    /// entries are finite and every row has a nonzero one.
-    #[inline(always)]
-    pub(super) fn load<T: Scalar<Double = D>>(
-        &mut self,
-        lane: usize,
-        (offsets, values): (&[u64], &[T]),
-        places: &[u32],
-        vectors: &mut Vectors<D>,
-    ) -> bool {
-        let n = offsets.len() - 1;
-        vectors.resize(n);
-        let mut sound = true;
-        for i in 0..n {
-            let own = offsets[i] as usize..offsets[i + 1] as usize;
-            let mut most = 0.0_f64;
-            for value in &values[own.clone()] {
-                sound &= value.is_finite();
-                most = most.max(super::dense::size(value.to_double()));
-            }
-            let found = exponent(most);
-            sound &= found.is_some();
-            let raised = -found.unwrap_or(0);
-            let (scale, mut square) = (D::from_f64(power(raised)), 0.0);
-            for (value, &place) in values[own.clone()].iter().zip(&places[own]) {
-                let value = value.to_double() * scale;
-                self.entries[place as usize][lane] = value;
-                square += value.abs2();
-            }
-            vectors.exponents[i] = raised;
-            vectors.norms[i] = square.sqrt();
+        for (&place, given) in pattern.places.iter().zip(&given.all) {
+            self.entries[place as usize] = *given;
         }
-        sound
     }
 
     /// Computes L U, row by row.
@@ -77,20 +41,16 @@ impl<D: Scalar<Real = f64>> Sparse<D> {
             for at in start..end {
                 self.row[pattern.columns[at] as usize] = self.entries[at];
             }
-            for at in start..diagonal {
-                let k = pattern.columns[at] as usize;
-                let mut factor = self.row[k];
-                for (factor, &inverse) in factor.iter_mut().zip(&self.inverses[k]) {
-                    *factor *= inverse;
+            let mut at = start;
+            while at < diagonal {
+                let rows = alike(pattern, &pattern.columns[at..diagonal]);
+                match rows {
+                    1 => self.subtract::<1>(pattern, at),
+                    2 => self.subtract::<2>(pattern, at),
+                    3 => self.subtract::<3>(pattern, at),
+                    _ => self.subtract::<TOGETHER>(pattern, at),
                 }
-                self.entries[at] = factor;
-                let after = pattern.diagonals[k] as usize + 1..pattern.offsets[k + 1] as usize;
-                for (&column, u) in pattern.columns[after.clone()].iter().zip(&self.entries[after]) {
-                    let own = &mut self.row[column as usize];
-                    for lane in 0..LANES {
-                        own[lane] -= factor[lane] * u[lane];
-                    }
-                }
+                at += rows;
             }
             for at in diagonal..end {
                 self.entries[at] = self.row[pattern.columns[at] as usize];
@@ -100,37 +60,125 @@ impl<D: Scalar<Real = f64>> Sparse<D> {
             }
         }
     }
+
+    /// Subtracts from the current row the rows of U for `R` of its entries from `at` on, which have the same columns
+    /// behind these entries.
+    #[inline(always)]
+    fn subtract<const R: usize>(&mut self, pattern: &BatchElimination<'_, Host>, at: usize) {
+        let Self { entries, inverses, row } = self;
+        let mut factors = [[D::default(); LANES]; R];
+        let mut starts = [0; R];
+        for r in 0..R {
+            let k = pattern.columns[at + r] as usize;
+            let mut own = row[k];
+            for before in 0..r {
+                let u = &entries[starts[before] + r];
+                for lane in 0..LANES {
+                    own[lane] -= factors[before][lane] * u[lane];
+                }
+            }
+            for lane in 0..LANES {
+                factors[r][lane] = own[lane] * inverses[k][lane];
+            }
+            // Entry `starts[r] + q` of U is in the column of factor q.
+            starts[r] = pattern.diagonals[k] as usize - r;
+            entries[at + r] = factors[r];
+        }
+        let k = pattern.columns[at] as usize;
+        let behind = pattern.diagonals[k] as usize + R..pattern.offsets[k + 1] as usize;
+        let columns = &pattern.columns[behind];
+        let u: [&[Lanes<D>]; R] = starts.map(|start| &entries[start + R..start + R + columns.len()]);
+        for (j, &column) in columns.iter().enumerate() {
+            let own = &mut row[column as usize];
+            for r in 0..R {
+                let u = &u[r][j];
+                for lane in 0..LANES {
+                    own[lane] -= factors[r][lane] * u[lane];
+                }
+            }
+        }
+    }
 }
 
-/// The factors of one of the matrices.
-pub(super) struct OfLane<'a, D> {
+/// How many of these rows of U, [`TOGETHER`] at most, have the same columns behind those that are listed.
+#[inline(always)]
+fn alike(pattern: &BatchElimination<'_, Host>, listed: &[u32]) -> usize {
+    let length = |k: usize| pattern.offsets[k + 1] - pattern.diagonals[k];
+    let mut rows = 1;
+    while rows < TOGETHER.min(listed.len()) {
+        // A row of U without its first entry is part of the row that this entry names, and all of it if both are
+        // equally long.
+        let (k, next) = (listed[rows - 1] as usize, listed[rows] as usize);
+        let first = pattern.columns.get(pattern.diagonals[k] as usize + 1);
+        if first != Some(&(next as u32)) || length(k) != length(next) + 1 {
+            break;
+        }
+        rows += 1;
+    }
+    rows
+}
+
+/// The systems with their factors.
+pub(super) struct Eliminated<'a, D> {
+    pub(super) shape: Shape<'a>,
+    pub(super) entries: &'a Entries<D>,
     pub(super) factors: &'a Sparse<D>,
     pub(super) pattern: &'a BatchElimination<'a, Host>,
-    pub(super) lane: usize,
+    /// x in the order of elimination.
+    pub(super) ordered: &'a mut Vec<Lanes<D>>,
 }
 
-impl<D: Scalar<Real = f64>> Solve<D> for OfLane<'_, D> {
+impl<D: Scalar<Real = f64>> Eliminated<'_, D> {
+    /// The sum of the products of some entries of the factors with those of x.
+    #[inline(always)]
+    fn sum(&self, from: u32, to: u32) -> Lanes<D> {
+        let range = from as usize..to as usize;
+        let mut sum = [D::default(); LANES];
+        for (&column, entry) in self.pattern.columns[range.clone()].iter().zip(&self.factors.entries[range]) {
+            let x = &self.ordered[column as usize];
+            for lane in 0..LANES {
+                sum[lane] += entry[lane] * x[lane];
+            }
+        }
+        sum
+    }
+}
+
+impl<D: Scalar<Real = f64>> Solve<D, LANES> for Eliminated<'_, D> {
+    #[inline(always)]
     fn size(&self) -> usize {
         self.pattern.order.len()
     }
 
     #[inline(always)]
-    fn solve(&mut self, b: &[D], x: &mut [D]) {
-        let Self { factors, pattern, lane } = *self;
-        let sum = |from: usize, to: usize, x: &[D]| {
-            let mut sum = D::default();
-            for (&column, entry) in factors.old[from..to].iter().zip(&factors.entries[from..to]) {
-                sum += entry[lane] * x[column as usize];
+    fn solve(&mut self, b: &[Lanes<D>], x: &mut [Lanes<D>]) {
+        let BatchElimination { order, offsets, diagonals, .. } = *self.pattern;
+        self.ordered.resize(order.len(), [D::default(); LANES]);
+        for (i, &old) in order.iter().enumerate() {
+            let before = self.sum(offsets[i], diagonals[i]);
+            for lane in 0..LANES {
+                self.ordered[i][lane] = b[old as usize][lane] - before[lane];
             }
-            sum
-        };
-        for (i, &old) in pattern.order.iter().enumerate() {
-            let before = sum(pattern.offsets[i] as usize, pattern.diagonals[i] as usize, x);
-            x[old as usize] = b[old as usize] - before;
         }
-        for (i, &old) in pattern.order.iter().enumerate().rev() {
-            let after = sum(pattern.diagonals[i] as usize + 1, pattern.offsets[i + 1] as usize, x);
-            x[old as usize] = (x[old as usize] - after) * factors.inverses[i][lane];
+        for (i, &old) in order.iter().enumerate().rev() {
+            let after = self.sum(diagonals[i] + 1, offsets[i + 1]);
+            for lane in 0..LANES {
+                self.ordered[i][lane] =
+                    (self.ordered[i][lane] - after[lane]) * self.factors.inverses[i][lane];
+            }
+            x[old as usize] = self.ordered[i];
         }
+    }
+
+    #[inline(always)]
+    fn residual(
+        &self,
+        i: usize,
+        _: &Lanes<i32>,
+        y: &[Lanes<D>],
+        b: &Lanes<D>,
+        accurate: bool,
+    ) -> (Lanes<D>, usize) {
+        self.entries.residual(self.shape, i, y, b, accurate)
     }
 }
