@@ -30,7 +30,8 @@
 //! | `condition` | estimates of the condition number and of the error of x |
 //! | `null` | the proof that A is singular |
 //! | `inverse` | whether a factor is one of A where pivots were replaced |
-//! | `device` | [`OnDevice`]: factors where the matrix lies, by a library that the backend has found |
+//! | `device` | [`OnDevice`]: factors where the matrix lies, by a library that the backend has found, or in its own fronts |
+//! | `fronts` | the structure of these |
 //! | `vectors` | loops in wide registers |
 //! | `ways`, `ordering` | which of them are tried there, and in which order of elimination |
 
@@ -43,6 +44,7 @@ mod factor;
 mod fgmres;
 mod foreign;
 mod frontal;
+mod fronts;
 mod goal;
 mod inverse;
 mod lu;

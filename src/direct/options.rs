@@ -145,6 +145,8 @@ impl DirectOptions {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct DeviceOptions {
+    /// Whether a library factorises where the backend has found one; else the backend does itself, where it can.
+    pub library: bool,
     /// Whether the order of elimination is found here, on all threads of the host; else the library finds one.
     pub dissect: bool,
     /// Whether the same input gives the same bits, where the library can and there is memory for it: up to ten times
@@ -157,8 +159,14 @@ pub struct DeviceOptions {
 }
 
 impl Default for DeviceOptions {
-    /// An order of ours, the same bits, all memory, no limit of time.
+    /// A library where there is one, an order of ours, the same bits, all memory, no limit of time.
     fn default() -> Self {
-        Self { dissect: true, deterministic: true, memory_limit: u64::MAX, flop_limit: f64::INFINITY }
+        Self {
+            library: true,
+            dissect: true,
+            deterministic: true,
+            memory_limit: u64::MAX,
+            flop_limit: f64::INFINITY,
+        }
     }
 }

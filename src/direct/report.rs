@@ -245,8 +245,8 @@ pub struct DeviceReport {
     pub estimate: FactorEstimate,
     /// Seconds since the matrix, or its values, came.
     pub seconds: DeviceSeconds,
-    /// Name and release of the library.
-    pub library: String,
+    /// Name and release of the library; none if the backend factorised itself.
+    pub library: Option<String>,
     /// Whether the order of elimination is ours.
     pub dissected: bool,
     /// Whether the same input gives the same bits, as far as the library can.
@@ -259,6 +259,7 @@ impl fmt::Display for DeviceReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = if self.solved { "solved" } else { "not solved" };
         let Self { kind, library, relative_residual, .. } = self;
-        write!(f, "{word} by {kind} of {library}, relative residual {relative_residual:.2e}")
+        let whose = library.as_ref().map_or("on the device".to_string(), |library| format!("of {library}"));
+        write!(f, "{word} by {kind} {whose}, relative residual {relative_residual:.2e}")
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct SymmetricPlan {
     pub(super) tree: Arc<Tree>,
     /// Whether each row is a pivot alone, and diagonal entries are positive: A may be positive definite.
     pub(super) may_be_definite: bool,
+    /// The row that each one is paired with, itself where it is alone; nothing where all are.
+    pub(super) partners: Vec<u32>,
 }
 
 /// An order of elimination that was found before.
@@ -80,7 +82,8 @@ impl SymmetricPlan {
             tree = Tree::symmetric(&graph, &permutation(rows)?)?;
         }
         let may_be_definite = !T::COMPLEX && alone && has_positive_diagonal(a);
-        Ok(Self { scaling, order, tree: Arc::new(tree), may_be_definite })
+        let partners = if alone { Vec::new() } else { partners };
+        Ok(Self { scaling, order, tree: Arc::new(tree), may_be_definite, partners })
     }
 
     /// D A D.

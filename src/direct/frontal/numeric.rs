@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// A diagonal entry is the pivot where it has this part of the largest magnitude in its block.
-const PREFERENCE: f64 = 0.1;
+pub(super) const PREFERENCE: f64 = 0.1;
 
 /// Subtrees that are tasks have at most this part of all the work: several for each thread of a workstation, so that
 /// none waits long for the last one. On one thread parts of 1/16 to 1/128 take as long (40^3 points, a mesh of 3 10^5;
@@ -241,7 +241,7 @@ fn levels(pieces: &[Stretch]) -> Vec<Vec<u32>> {
 }
 
 /// Where the rows of a supernode stand in the front of its parent: among the columns of that, and behind them.
-fn in_parent(tree: &Tree, s: usize) -> Vec<u32> {
+pub(super) fn in_parent(tree: &Tree, s: usize) -> Vec<u32> {
     let parent = tree.parents[s] as usize;
     let (begin, end) = (tree.begin[parent], tree.begin[parent + 1]);
     let (mut rows, mut at) = (tree.rows(parent), end - begin);
