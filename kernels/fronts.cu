@@ -9,7 +9,7 @@
 //
 // Blocks of threads find their front by the tiles of those before it: starts[k] for front `first` + k.
 //
-// Constants: SCALAR, THREADS (256), BLOCK (columns of D at most).
+// Constants: SCALAR, THREADS (256), PIVOTS (columns of D at most).
 #include "front_tiles.cuh"
 #include "fronts.cuh"
 
@@ -53,8 +53,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 extern "C" __global__ void __launch_bounds__(THREADS)
     invert_pivots(u32 first, u32 step, const Front* fronts, const u32* steps, T* factors, R preference, R least,
                   const u64* largest, u32* made_up) {
-    __shared__ T a[BLOCK * BLOCK];
-    __shared__ Inversion<T, BLOCK> s;
+    __shared__ T a[PIVOTS * PIVOTS];
+    __shared__ Inversion<T, PIVOTS> s;
     const Front front = fronts[first + blockIdx.x];
     if (step >= front.step_count) return;
     const u32 begin = steps[front.steps + step], n = steps[front.steps + step + 1] - begin;

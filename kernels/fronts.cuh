@@ -3,7 +3,7 @@
 //     | D  E |    D^-1, V = F D^-1: what the factor keeps beside E
 //     | F  C |    C - V E: the contribution, which is added to the front of the parent
 //
-// D is a block of at most BLOCK columns, and its pivots are chosen within it. So rows keep their places, and a solve
+// D is a block of at most PIVOTS columns, and its pivots are chosen within it. So rows keep their places, and a solve
 // multiplies and never substitutes. Columns lie one after another: those of D and F have `height` rows; E, behind
 // them, has `width`; C has the others.
 //
@@ -62,7 +62,7 @@ template <typename R> struct Pivots { R preference, least; };
 // Inverts the n x n matrix `a` in shared memory, n <= N <= 64, by Gauss and Jordan with pivots from columns. Rows stay
 // where they are: a^-1(k, pivots[c]) becomes a(pivots[k], c). Threads lie in a grid, DOWN of them along a column. A
 // pivot that is too small is replaced; gives how many were. All threads call it, behind a barrier.
-template <u32 DOWN, u32 THREADS, typename T, u32 N>
+template <u32 DOWN, u32 ALL_THREADS, typename T, u32 N>
 DEVICE u32 invert(T* a, u32 stride, u32 n, Pivots<typename real_of<T>::type> rule, Inversion<T, N>& s) {
     typedef typename real_of<T>::type R;
     const u32 x = threadIdx.x % DOWN, y = threadIdx.x / DOWN, lane = lane_id();
@@ -92,13 +92,13 @@ DEVICE u32 invert(T* a, u32 stride, u32 n, Pivots<typename real_of<T>::type> rul
             made_up++;
         }
         const T inverse = divide(from_real<T>(1), pivot);
-        for (u32 i = threadIdx.x; i < n; i += THREADS) {
+        for (u32 i = threadIdx.x; i < n; i += ALL_THREADS) {
             s.row[i] = i == k ? inverse : a[at + i * stride] * inverse;
             s.column[i] = a[i + k * stride];
             if (i == k) s.pivots[k] = u8(at);
         }
         __syncthreads();
-        for (u32 j = y; j < n; j += THREADS / DOWN) {
+        for (u32 j = y; j < n; j += ALL_THREADS / DOWN) {
             const T factor = s.row[j];
             for (u32 i = x; i < n; i += DOWN) {
                 T& entry = a[i + j * stride];

@@ -28,7 +28,7 @@ pub(in super::super) struct Preparation<'a> {
 
 /// The plan for `a`, whose M + M^T has this structure.
 pub(in super::super) fn plan<T: Scalar>(a: &Csr<T>, tree: &Tree, how: &Preparation<'_>) -> FrontPlan {
-    let (n, count) = (tree.order.len(), tree.len());
+    let count = tree.len();
     let to = tree.order.clone();
     let from: Vec<u32> = match how.rows {
         Some(rows) => to.iter().map(|&k| rows.new_to_old()[k as usize]).collect(),
@@ -68,15 +68,14 @@ pub(in super::super) fn plan<T: Scalar>(a: &Csr<T>, tree: &Tree, how: &Preparati
         to,
         preference: PREFERENCE,
         least: how.least,
-        multiplications: (0..count)
-            .map(|s| {
-                let (w, r) = tree.shape(s);
-                let (w, r) = (w as f64, r as f64);
-                w * (w * w + 2.0 * w * r + r * r)
-            })
-            .sum::<f64>()
-            .max(n as f64),
+        multiplications: (0..count).map(|s| multiplications(tree.shape(s))).sum(),
     }
+}
+
+/// Multiplications of LU in a front.
+fn multiplications((w, r): (usize, usize)) -> f64 {
+    let (w, r) = (w as f64, r as f64);
+    w * (w * w / 3.0 + w * r + r * r)
 }
 
 /// Cuts `width` columns into blocks of at most `most`. Where a block would end between columns that belong together, it

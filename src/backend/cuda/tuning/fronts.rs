@@ -29,7 +29,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             vec![("ROWS", SMALL[known] as u32), ("THREADS", SMALL_THREADS[known])]
         }
         "fronts_solve.cu" => vec![("THREADS", class)],
-        _ => vec![("THREADS", THREADS), ("BLOCK", if unit.scalar_bytes() > 8 { 32 } else { 64 })],
+        _ => vec![("THREADS", THREADS), ("PIVOTS", if unit.scalar_bytes() > 8 { 32 } else { 64 })],
     }
 }
 
