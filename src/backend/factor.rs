@@ -1,9 +1,9 @@
-//! Factorisations by an external library that is found at run time.
+//! Factorisations in the memory of a backend: by an external library that is found at run time, or in dense fronts.
 //!
-//! Such a library is not trusted: its success status says nothing about the accuracy of its numbers. The caller must
+//! Neither is trusted: success says nothing about the accuracy of the numbers. The caller must
 //! verify each solution (`direct::OnDevice` does).
 
-use super::{Backend, CsrArrays};
+use super::{Backend, CsrArrays, FrontPlan};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
@@ -142,6 +142,21 @@ pub trait FactorSteps: Backend {
     ) -> Result<Box<dyn Factors<T, Self>>> {
         let _ = (n, arrays, options);
         self.factor_library().and_then(|_| Err(Error::Unsupported("factors in this memory".into())))
+    }
+
+    /// Returns whether the backend factorises in dense fronts itself.
+    fn has_fronts(&self) -> bool {
+        false
+    }
+
+    /// Prepares factors with this structure, by the backend itself. Nothing of their size is allocated before the first
+    /// [`Factors::factorise`], which takes the values of A and counts no row.
+    ///
+    /// # Errors
+    /// If the backend has no fronts, if memory runs out, or if the device fails.
+    fn fronts<T: Scalar>(&self, plan: &FrontPlan) -> Result<Box<dyn Factors<T, Self>>> {
+        let _ = plan;
+        Err(Error::Unsupported("dense fronts in this memory".into()))
     }
 }
 

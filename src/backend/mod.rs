@@ -14,7 +14,7 @@
 //! | `layout` | the storage of each matrix format as borrowed parts: the interface between `matrix` and the kernels |
 //! | `primitives`, `runs`, `vector`, `product`, `convert`, `rows`, `krylov`, `precondition`, `graph` | the traits |
 //! | `compressed` | the compressed format: its storage, and the steps of compression |
-//! | `factor` | factorisations by a library that is found at run time |
+//! | `factor`, `fronts` | factorisations by a library that is found at run time, or in dense fronts |
 //! | `scalars` | arithmetic on the scalars of a recurrence, in the backend's memory |
 //! | `persistent` | many iterations in one call, and data derived from a pattern |
 //! | `host` | the implementation on rayon |
@@ -33,6 +33,7 @@ mod convert;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod factor;
+mod fronts;
 mod graph;
 mod grid;
 mod grid_stencil;
@@ -77,6 +78,7 @@ pub use convert::{Conversions, DiaFill, Diagonals};
 #[cfg(feature = "cuda")]
 pub use cuda::Cuda;
 pub use factor::{Elimination, FactorEstimate, FactorKind, FactorOptions, FactorSteps, Factors};
+pub use fronts::{FrontPlan, NO_FRONT};
 pub use graph::{
     FirstSweeps, Frontier, GraphParts, GraphRows, GraphSteps, OrderingPrice, PEERS_ONE_IN, Roots, Sweep,
     UNREACHED, priority,

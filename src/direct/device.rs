@@ -11,13 +11,14 @@
 //! its diagonal.
 
 use super::fgmres::fgmres;
+use super::fronts::Structure;
 use super::goal::norm;
 use super::ordering::order_of_elimination;
 use super::ways::{Matched, Nature, Way, has_strong_diagonal};
-use super::{DeviceOptions, DeviceReport, DeviceSeconds, Prepared, Reason};
+use super::{DeviceOptions, DeviceReport, DeviceSeconds, Prepared, Reason, in_doubles};
 use crate::backend::{
     Backend, CsrArrays, Elimination, FactorEstimate, FactorKind, FactorOptions, FactorSteps, Factors,
-    Products, RowFacts, VectorOps, copied,
+    FrontPlan, Products, RowFacts, VectorOps, copied,
 };
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
@@ -54,6 +55,10 @@ pub struct OnDevice<T: Scalar, B: DirectBackend> {
     /// Whether the ordering in use was computed here, not by the library.
     ordered: bool,
     same_bits: bool,
+    /// Whether the backend factorises itself.
+    own: bool,
+    /// Whether scaling and pairs of the structure at hand are those of other values.
+    stale: bool,
 }
 
 /// The result of one refinement.
@@ -71,7 +76,10 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
     /// memory for the copy, or the device fails.
     pub fn planned(backend: &B, a: &Csr<T, B>, options: DeviceOptions) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
-        backend.factor_library()?;
+        let own = backend.has_fronts() && !(options.library && backend.factor_library().is_ok());
+        if !own {
+            backend.factor_library()?;
+        }
         let mut made = Self {
             backend: backend.clone(),
             a: a.copied(backend)?,
@@ -86,6 +94,8 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
             seconds: DeviceSeconds::default(),
             ordered: false,
             same_bits: false,
+            own,
+            stale: false,
         };
         made.choose()?;
         Ok(made)
@@ -111,6 +121,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
             let (backend, a) = (&self.backend, &self.a);
             let strong = || Ok(has_strong_diagonal(&a.to_host(backend)?));
             self.ways = match nature {
+                Some(_) if self.own => vec![Way::FRONTS],
                 Some(nature) => nature.ways(backend.has_blocks_of_two(), strong)?,
                 None => Vec::new(),
             };
@@ -142,6 +153,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
             self.at = 0;
             return Ok(());
         };
+        self.stale = true;
         match self.numbers(way, factors) {
             Ok(factors) => self.current = Some((way, factors)),
             Err(reason) => self.reasons.push((way.name(), reason)),
@@ -198,8 +210,13 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
                 (best, kind) = (near, way.name());
             }
             if !solved {
-                self.reasons.push((way.name(), Reason::Stagnated));
                 self.current = None;
+                if way.fronts && self.stale {
+                    // With pairs and scaling for the values at hand it may succeed.
+                    self.at = 0;
+                } else {
+                    self.reasons.push((way.name(), Reason::Stagnated));
+                }
             }
         }
         let estimate = self.current.as_ref().map(|(_, factors)| factors.estimate()).unwrap_or_default();
@@ -212,7 +229,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
             iterations: best.iterations,
             estimate,
             seconds: self.seconds,
-            library: self.backend.factor_library()?,
+            library: if self.own { None } else { Some(self.backend.factor_library()?) },
             dissected: self.ordered,
             same_bits: self.same_bits,
             reasons: self.reasons.clone(),
@@ -286,6 +303,37 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
 
     /// Orders and analyses the matrix for one strategy.
     fn analysed(&mut self, way: Way) -> Result<Box<dyn Factors<T, B>>, Reason> {
+        self.stale = false;
+        let factors = if way.fronts { self.analysed_in_fronts() } else { self.analysed_by_library(way) }?;
+        let estimate = factors.estimate();
+        let limit = self.options.memory_limit.min(estimate.free);
+        if estimate.peak > limit {
+            return Err(Reason::TooLarge { bytes: estimate.peak, limit });
+        }
+        match estimate.flops {
+            Some(flops) if flops > self.options.flop_limit => {
+                let limit = self.options.flop_limit;
+                Err(Reason::Refused(format!("{flops:.1e} operations, {limit:.1e} are allowed")))
+            }
+            _ => Ok(factors),
+        }
+    }
+
+    /// The structure of fronts that the host finds, in the backend's memory.
+    fn analysed_in_fronts(&mut self) -> Result<Box<dyn Factors<T, B>>, Reason> {
+        let start = Instant::now();
+        let host = in_doubles(self.a.to_host(&self.backend).map_err(refused)?);
+        let structure = Structure::new::<T>(&host, self.options.flop_limit)?;
+        self.seconds.order += start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        let made = self.backend.fronts(&structure.plan(&host, FrontPlan::block_of::<T>()));
+        self.seconds.analysis += start.elapsed().as_secs_f64();
+        (self.ordered, self.same_bits) = (true, true);
+        made.map_err(refused)
+    }
+
+    /// The analysis of a library.
+    fn analysed_by_library(&mut self, way: Way) -> Result<Box<dyn Factors<T, B>>, Reason> {
         let start = Instant::now();
         if way.matched && self.matched.is_none() {
             let host = self.a.to_host(&self.backend).map_err(refused)?;
@@ -318,19 +366,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
             made = self.analysed_in(way, order.as_deref().filter(|_| self.ordered), false);
         }
         self.seconds.analysis += start.elapsed().as_secs_f64();
-        let factors = made.map_err(refused)?;
-        let estimate = factors.estimate();
-        let limit = self.options.memory_limit.min(estimate.free);
-        if estimate.peak > limit {
-            return Err(Reason::TooLarge { bytes: estimate.peak, limit });
-        }
-        match estimate.flops {
-            Some(flops) if flops > self.options.flop_limit => {
-                let limit = self.options.flop_limit;
-                Err(Reason::Refused(format!("{flops:.1e} operations are needed, {limit:.1e} are allowed")))
-            }
-            _ => Ok(factors),
-        }
+        made.map_err(refused)
     }
 
     fn analysed_in(

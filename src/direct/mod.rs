@@ -45,6 +45,7 @@ mod factor;
 mod fgmres;
 mod foreign;
 mod frontal;
+mod fronts;
 mod goal;
 mod inverse;
 mod lu;

@@ -146,7 +146,9 @@ impl DirectOptions {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct DeviceOptions {
-    /// Whether to compute a nested dissection ordering here, on all host threads; otherwise the library computes one.
+    /// Whether a library factorises where the backend has found one; else the backend does itself, where it can.
+    pub library: bool,
+    /// Whether the order of elimination is found here, on all threads of the host; else the library finds one.
     pub dissect: bool,
     /// Whether the same input must give the same bits, if the library supports it and there is memory for it: up to ten
     /// times that of factors that differ in their last bits.
@@ -160,6 +162,12 @@ pub struct DeviceOptions {
 impl Default for DeviceOptions {
     /// A nested dissection ordering, reproducible bits, and no limits.
     fn default() -> Self {
-        Self { dissect: true, deterministic: true, memory_limit: u64::MAX, flop_limit: f64::INFINITY }
+        Self {
+            library: true,
+            dissect: true,
+            deterministic: true,
+            memory_limit: u64::MAX,
+            flop_limit: f64::INFINITY,
+        }
     }
 }

@@ -246,9 +246,9 @@ pub struct DeviceReport {
     pub estimate: FactorEstimate,
     /// Times since the matrix or its current values were set.
     pub seconds: DeviceSeconds,
-    /// Name and version of the library.
-    pub library: String,
-    /// Whether the nested dissection ordering of this crate was used.
+    /// Name and release of the library; none if the backend factorised itself.
+    pub library: Option<String>,
+    /// Whether the order of elimination is ours.
     pub dissected: bool,
     /// Whether the same input gives the same bits, as far as the library guarantees it.
     pub same_bits: bool,
@@ -260,6 +260,7 @@ impl fmt::Display for DeviceReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = if self.solved { "solved" } else { "not solved" };
         let Self { kind, library, relative_residual, .. } = self;
-        write!(f, "{word} by {kind} of {library}, relative residual {relative_residual:.2e}")
+        let whose = library.as_ref().map_or("on the device".to_string(), |library| format!("of {library}"));
+        write!(f, "{word} by {kind} {whose}, relative residual {relative_residual:.2e}")
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct SymmetricPlan {
     pub(super) tree: Arc<Tree>,
     /// True if no rows are paired and the diagonal is positive: A may be positive definite.
     pub(super) may_be_definite: bool,
+    /// The row that each one is paired with, itself where it is alone; nothing where all are.
+    pub(super) partners: Vec<u32>,
 }
 
 /// A fill-reducing ordering that is already known.
@@ -80,7 +82,8 @@ impl SymmetricPlan {
             tree = Tree::symmetric(&graph, &permutation(rows)?)?;
         }
         let may_be_definite = !T::COMPLEX && alone && has_positive_diagonal(a);
-        Ok(Self { scaling, order, tree: Arc::new(tree), may_be_definite })
+        let partners = if alone { Vec::new() } else { partners };
+        Ok(Self { scaling, order, tree: Arc::new(tree), may_be_definite, partners })
     }
 
     /// D A D.

@@ -21,10 +21,19 @@ pub(super) struct Way {
     pub(super) blocks_of_two: bool,
     /// Whether rows are permuted by a matching, and scaled, before the factorisation.
     pub(super) matched: bool,
+    /// Whether the backend factorises in fronts itself, and not a library.
+    pub(super) fronts: bool,
 }
 
 impl Way {
+    /// LU in the backend's own fronts, with what a matching and scaling do among its structure.
+    pub(super) const FRONTS: Self =
+        Self { kind: FactorKind::General, blocks_of_two: false, matched: false, fronts: true };
+
     pub(super) fn name(self) -> Kind {
+        if self.fronts {
+            return Kind::FrontalLu;
+        }
         match self.kind {
             FactorKind::Positive => Kind::Cholesky,
             FactorKind::Hermitian | FactorKind::Symmetric => Kind::Ldlt,
@@ -61,7 +70,7 @@ impl Nature {
         has_blocks_of_two: bool,
         has_strong_diagonal: impl FnOnce() -> Result<bool>,
     ) -> Result<Vec<Way>> {
-        let way = |kind| Way { kind, blocks_of_two: false, matched: false };
+        let way = |kind| Way { kind, blocks_of_two: false, matched: false, fronts: false };
         let mut ways = Vec::new();
         if let Some(kind) = self.symmetric {
             ways.extend(self.positive.then(|| way(FactorKind::Positive)));

@@ -1,10 +1,11 @@
-//! The stage of factorisations: on a device, if there is a library and the system is large enough, else on the CPU. The
-//! CPU also takes over if the factors of the device fail.
+//! The stage of factorisations: on a device that has fronts or a library, if the system is large enough, else on the
+//! CPU. The CPU also takes over if the factors of the device fail.
 
 use super::SolverBackend;
 use super::core::judge;
 use super::report::Evidence;
 use super::stage::{Ready, Task};
+use crate::backend::FactorSteps;
 use crate::direct::{
     Analysis, DeviceOptions, DeviceReport, DeviceSeconds, Direct, DirectOptions, DirectReport, Kind,
     OnDevice, Reason, Weights, in_doubles,
@@ -38,9 +39,14 @@ const ALIKE: f64 = 1.0 + 1e-3;
 const ON_DEVICE: usize = 100_000;
 const LONG: f64 = 0.3;
 
-/// Returns whether a system is large enough for a library on a device.
+/// Returns whether a system is large enough for a factorisation on a device.
 pub(crate) fn is_worth_a_device(rows: usize, seconds_on_host: impl FnOnce() -> f64) -> bool {
     rows >= ON_DEVICE || seconds_on_host() > LONG
+}
+
+/// Whether a backend factorises in its own memory.
+pub(crate) fn factorises<B: FactorSteps>(backend: &B) -> bool {
+    backend.has_fronts() || backend.factor_library().is_ok()
 }
 
 /// The speed of a device relative to dense blocks on the host: 3e12 operations a second (of up to 1.8e13 measured on an
@@ -62,7 +68,7 @@ pub(super) struct Limits {
     pub(super) deadline: Option<Instant>,
 }
 
-/// A factorisation of the matrix: in the memory of the backend, if a library factorises there and the system is large
+/// A factorisation of the matrix: in the memory of the backend, if it can factorise there and the system is large
 /// enough, else in the host's.
 pub(super) struct Factorised<T: Scalar, B: SolverBackend> {
     backend: B,
@@ -98,7 +104,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
                 DeviceOptions { flop_limit, memory_limit, ..DeviceOptions::default() },
             )
         };
-        let may = |yes: bool| square && yes && backend.factor_library().is_ok();
+        let may = |yes: bool| square && yes && factorises(backend);
         let mut expected = None;
         let (device, host) = if may(is_worth_a_device(a.rows(), || 0.0)) {
             (Some(on_device()?), None)

@@ -20,6 +20,7 @@
 //! | `capture`, `record`, `mailbox` | recorded iterations, and their messages to the host |
 //! | `compile` | compiling kernels, and their cache; needs no device |
 //! | `find`, `cudss` | finding libraries of CUDA; factorisations by cuDSS, if it is installed |
+//! | `fronts` | factorisations in dense fronts, by kernels of ours |
 //! | `launch`, `modules` | kernels as typed functions, and those loaded so far |
 //! | `shape`, `tuning` | how a kernel is launched, and every tuning constant |
 //! | `clock` | the device's own time |
@@ -47,6 +48,7 @@ mod diagonals;
 mod driver;
 mod find;
 mod foreign;
+mod fronts;
 mod generate;
 mod graph;
 mod grid;

@@ -67,9 +67,10 @@ fn most_work(trail: &Trail) -> f64 {
 fn factorisation<B: SolverBackend>(backend: &B, rows: usize, analysis: &Analysis) -> String {
     let about = if analysis.exact { "" } else { "about " };
     let order = analysis.order.map(|order| format!(", order by {order}")).unwrap_or_default();
-    let library = is_worth_a_device(rows, || analysis.seconds()).then(|| backend.factor_library());
-    let by = match library {
-        Some(Ok(library)) => format!("by {library} on the device; on the CPU: "),
+    let on_device = is_worth_a_device(rows, || analysis.seconds());
+    let by = match (on_device, backend.factor_library(), backend.has_fronts()) {
+        (true, Ok(library), _) => format!("by {library} on the device; on the CPU: "),
+        (true, Err(_), true) => "in dense fronts on the device; on the CPU: ".to_string(),
         _ => String::new(),
     };
     format!(

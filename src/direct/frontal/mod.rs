@@ -29,9 +29,11 @@
 //! | `worker`, `source` | fronts are put together and eliminated one behind the other; entries of the matrix for them |
 //! | `dense`, `symmetric`, `wide` | elimination within one front |
 //! | `solve` | A^-1 x and A^-T x |
+//! | `plan` | the same structure for a backend that has fronts in its own memory |
 
 mod dense;
 mod numeric;
+mod plan;
 mod solve;
 mod source;
 mod symmetric;
@@ -42,4 +44,5 @@ mod wide;
 mod worker;
 
 pub(super) use numeric::Frontal;
+pub(super) use plan::{Preparation, plan};
 pub(super) use tree::Tree;

@@ -16,8 +16,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A diagonal entry is the pivot if its magnitude is at least this part of the largest in its block.
-const PREFERENCE: f64 = 0.1;
+/// A diagonal entry is the pivot where it has this part of the largest magnitude in its block.
+pub(super) const PREFERENCE: f64 = 0.1;
 
 /// A subtree that is a task has at most this part of the total work. This gives several tasks to each thread of a
 /// workstation, so that the last one does not keep the others waiting for long. On one thread all parts from 1/16 to
@@ -241,8 +241,8 @@ fn levels(pieces: &[Stretch]) -> Vec<Vec<u32>> {
     levels
 }
 
-/// Returns the places of a supernode's rows in the front of its parent, whose own columns come first.
-fn in_parent(tree: &Tree, s: usize) -> Vec<u32> {
+/// Where the rows of a supernode stand in the front of its parent: among the columns of that, and behind them.
+pub(super) fn in_parent(tree: &Tree, s: usize) -> Vec<u32> {
     let parent = tree.parents[s] as usize;
     let (begin, end) = (tree.begin[parent], tree.begin[parent + 1]);
     let (mut rows, mut at) = (tree.rows(parent), end - begin);

@@ -86,6 +86,10 @@ pub fn catalogue() -> Vec<Unit> {
         units.extend(tuning::BLOCK_CLASSES.map(|rows| unit("batch_block.cu").class(rows)));
         units.extend(tuning::KRYLOV_CLASSES.map(|rows| unit("batch_krylov.cu").class(rows)));
         units.extend(tuning::SPARSE_CLASSES.map(|systems| unit("batch_sparse.cu").class(systems)));
+        units.push(unit("fronts.cu"));
+        let small = tuning::small_fronts(unit("fronts.cu").scalar_bytes()).len();
+        units.extend(tuning::FRONT_CLASSES[..small].iter().map(|&rows| unit("fronts_small.cu").class(rows)));
+        units.extend(tuning::FRONT_SOLVE_CLASSES.map(|threads| unit("fronts_solve.cu").class(threads)));
     }
     units
 }

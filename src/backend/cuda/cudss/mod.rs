@@ -18,7 +18,8 @@ mod library;
 mod version;
 
 use super::Cuda;
-use crate::backend::{CsrArrays, FactorOptions, FactorSteps, Factors};
+use super::fronts::Fronts;
+use crate::backend::{CsrArrays, FactorOptions, FactorSteps, Factors, FrontPlan};
 use crate::error::Result;
 use crate::scalar::Scalar;
 use factors::Factorisation;
@@ -49,5 +50,13 @@ impl FactorSteps for Cuda {
         options: FactorOptions<'_>,
     ) -> Result<Box<dyn Factors<T, Self>>> {
         Ok(Box::new(Factorisation::new(*self, n, arrays, options)?))
+    }
+
+    fn has_fronts(&self) -> bool {
+        true
+    }
+
+    fn fronts<T: Scalar>(&self, plan: &FrontPlan) -> Result<Box<dyn Factors<T, Self>>> {
+        Ok(Box::new(Fronts::new(*self, plan)?))
     }
 }

@@ -1,0 +1,233 @@
+//! What is launched for fronts, level by level: fronts sorted by level and size, and the tiles of those that are large.
+
+use crate::backend::{FrontPlan, NO_FRONT};
+use std::ops::Range;
+
+/// Numbers of 64 bits of a front on the device: `Front` in `kernels/fronts.cuh`.
+const WORDS: usize = 8;
+/// Rows and columns of a tile of a product (`TILE` in `kernels/front_tiles.cuh`), and columns of a strip that is
+/// assembled (`STRIP` in `kernels/fronts.cu`).
+const TILE: usize = 64;
+const STRIP: usize = 16;
+/// Rows that a block of threads takes of a front that solves go through by parts, and where several threads add up a
+/// row (`PART` and `FEW` in `kernels/fronts_solve.cu`).
+const PART: usize = 256;
+const FEW: usize = 32;
+/// Own entries from which on, and rows, a solve goes through a front by parts: one block of threads would read it in
+/// 50 us.
+const BY_PARTS: usize = 1 << 18;
+const PARTED_ROWS: usize = 1 << 11;
+
+/// A launch for consecutive fronts, whose blocks find their front by the tiles of those before it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Tiled {
+    /// Where the list of these numbers begins, and how many fronts there are.
+    pub(super) at: usize,
+    pub(super) fronts: usize,
+    pub(super) blocks: usize,
+}
+
+/// What is launched for one block of pivots.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step {
+    /// Fronts, from the first large one on, among which are all that have this block.
+    pub(super) fronts: usize,
+    pub(super) divide: Tiled,
+    pub(super) update: Tiled,
+}
+
+/// What a solve launches for one block of pivots of fronts that it goes through by parts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SolveStep {
+    pub(super) up: Tiled,
+    pub(super) down: Tiled,
+}
+
+/// Fronts of which none needs another, children of the next level.
+#[derive(Debug, Clone)]
+pub(super) struct Level {
+    /// Small ones, by classes of rows.
+    pub(super) small: Vec<Range<usize>>,
+    /// Large ones: those that solves go through by parts, and the others.
+    pub(super) parted: Range<usize>,
+    pub(super) large: Range<usize>,
+    /// The most rows among the small ones of the first classes, of the last class, and among the large ones.
+    pub(super) rows: [usize; 3],
+    pub(super) assemble: Tiled,
+    pub(super) steps: Vec<Step>,
+    pub(super) contribute: Tiled,
+    pub(super) gather: Tiled,
+    pub(super) rest: Tiled,
+    pub(super) solve_steps: Vec<SolveStep>,
+}
+
+/// All launches, and the arrays that they read.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Schedule {
+    pub(super) levels: Vec<Level>,
+    /// [`WORDS`] numbers for each front, in the order of levels.
+    pub(super) fronts: Vec<u64>,
+    pub(super) children: Vec<u32>,
+    pub(super) starts: Vec<u32>,
+    /// Entries of the contributions of even and of odd levels at a time.
+    pub(super) contributions: [usize; 2],
+    /// Rows below all fronts.
+    pub(super) rows: usize,
+}
+
+impl Schedule {
+    /// The schedule for fronts of which those with at most `small` rows are taken by one block of threads, one list for
+    /// each class.
+    pub(super) fn new(plan: &FrontPlan, small: &[usize]) -> Self {
+        let count = plan.len();
+        let (mut depth, mut deepest) = (vec![0_u32; count], 0);
+        for front in (0..count).rev() {
+            if plan.parents[front] != NO_FRONT {
+                depth[front] = depth[plan.parents[front] as usize] + 1;
+                deepest = deepest.max(depth[front]);
+            }
+        }
+        let class = |front: usize| {
+            let (w, r) = plan.shape(front);
+            match small.iter().position(|&most| w + r <= most) {
+                Some(class) => class,
+                None if w * (w + r) > BY_PARTS || w + r > PARTED_ROWS => small.len(),
+                None => small.len() + 1,
+            }
+        };
+        // Wide fronts come first among the large ones, so that those with another block of pivots do.
+        let key = |front: u32| {
+            let class = class(front as usize);
+            let width = if class < small.len() { 0 } else { plan.shape(front as usize).0 };
+            (deepest - depth[front as usize], class, std::cmp::Reverse(width), front)
+        };
+        let mut order: Vec<(_, _, _, u32)> = (0..count as u32).map(key).collect();
+        order.sort_unstable();
+        let mut number = vec![0_u32; count];
+        order.iter().zip(0..).for_each(|(&(_, _, _, front), new)| number[front as usize] = new);
+        let mut made = Self { rows: plan.rows.len(), ..Self::default() };
+        let children_at = made.hang(plan, &number, &order.iter().map(|key| key.3).collect::<Vec<u32>>());
+        made.fronts = vec![0; WORDS * count];
+        let mut begin = 0;
+        while begin < count {
+            let level = order[begin].0;
+            let end = begin + order[begin..].partition_point(|key| key.0 == level);
+            let mut entries = 0;
+            for new in begin..end {
+                let front = order[new].3 as usize;
+                let (w, r) = plan.shape(front);
+                let panel = plan.factors_at[front];
+                let pair = |low: usize, high: usize| low as u64 | (high as u64) << 32;
+                let (first, last) = (plan.blocks_at[front], plan.blocks_at[front + 1]);
+                made.fronts[WORDS * new..WORDS * (new + 1)].copy_from_slice(&[
+                    panel,
+                    panel + (w * (w + r)) as u64,
+                    entries as u64,
+                    plan.rows_at[front] as u64,
+                    pair(w, w + r),
+                    pair(plan.begin[front] as usize, children_at[new]),
+                    pair(children_at[new + 1], first),
+                    pair(last - first - 1, 0),
+                ]);
+                entries += r * r;
+            }
+            let most = &mut made.contributions[made.levels.len() % 2];
+            *most = entries.max(*most);
+            let fronts: Vec<(usize, usize)> =
+                order[begin..end].iter().map(|key| (key.1, key.3 as usize)).collect();
+            let level = made.level(plan, begin, &fronts, small.len());
+            made.levels.push(level);
+            begin = end;
+        }
+        made
+    }
+
+    /// Lists the children of each front, in the order of elimination; gives where each one's begin.
+    fn hang(&mut self, plan: &FrontPlan, number: &[u32], order: &[u32]) -> Vec<usize> {
+        let mut at = vec![0_usize; plan.len() + 2];
+        let parents = || plan.parents.iter().enumerate().filter(|(_, parent)| **parent != NO_FRONT);
+        parents().for_each(|(_, &parent)| at[number[parent as usize] as usize + 2] += 1);
+        (0..order.len()).for_each(|k| at[k + 2] += at[k + 1]);
+        self.children = vec![0; at[order.len() + 1]];
+        for (child, &parent) in parents() {
+            let next = &mut at[number[parent as usize] as usize + 1];
+            self.children[*next] = number[child];
+            *next += 1;
+        }
+        at
+    }
+
+    fn level(&mut self, plan: &FrontPlan, begin: usize, fronts: &[(usize, usize)], classes: usize) -> Level {
+        let end_of = |class: usize| begin + fronts.partition_point(|&(of, _)| of <= class);
+        let start_of = |class: usize| begin + fronts.partition_point(|&(of, _)| of < class);
+        let range = |class: usize| start_of(class)..end_of(class);
+        let (parted, large) = (range(classes), range(classes + 1));
+        let rows = |classes: Range<usize>| {
+            let own = fronts.iter().filter(|(class, _)| classes.contains(class));
+            own.map(|&(_, front)| plan.shape(front)).map(|(w, r)| w + r).max().unwrap_or(0)
+        };
+        let rows = [rows(0..classes - 1), rows(classes - 1..classes), rows(classes + 1..classes + 2)];
+        let of_large: Vec<usize> = fronts[parted.start - begin..].iter().map(|&(_, front)| front).collect();
+        let of_parted = &of_large[..parted.len()];
+        let blocks = |front: usize| &plan.blocks[plan.blocks_at[front]..plan.blocks_at[front + 1]];
+        let steps = |fronts: &[usize]| fronts.iter().map(|&front| blocks(front).len() - 1).max().unwrap_or(0);
+        let tiles = |n: usize| n.div_ceil(TILE);
+        let mut made = Level {
+            small: (0..classes).map(range).collect(),
+            rows,
+            assemble: self.tiled(&of_large, |front| {
+                let (w, r) = plan.shape(front);
+                (w + r).div_ceil(STRIP)
+            }),
+            steps: Vec::new(),
+            contribute: self.tiled(&of_large, |front| tiles(plan.shape(front).1).pow(2)),
+            gather: self.tiled(of_parted, |front| {
+                let (w, r) = plan.shape(front);
+                (w + r).div_ceil(PART)
+            }),
+            rest: self.tiled(of_parted, |front| plan.shape(front).0.div_ceil(FEW)),
+            solve_steps: Vec::new(),
+            parted,
+            large,
+        };
+        for step in 0..steps(&of_large) {
+            let last =
+                of_large.iter().rposition(|&front| blocks(front).len() > step + 1).map_or(0, |k| k + 1);
+            let with = &of_large[..last];
+            let end = |front: usize| blocks(front).get(step + 1).map(|&end| end as usize);
+            let divide = self.tiled(with, |front| {
+                let (w, r) = plan.shape(front);
+                end(front).map_or(0, |end| tiles(w + r - end))
+            });
+            let update = self.tiled(with, |front| {
+                let (w, r) = plan.shape(front);
+                end(front).map_or(0, |end| tiles(w - end) * (tiles(w + r - end) + tiles(r)))
+            });
+            made.steps.push(Step { fronts: last, divide, update });
+        }
+        for step in 0..steps(of_parted) {
+            let block = |front: usize| {
+                Some((*blocks(front).get(step)? as usize, *blocks(front).get(step + 1)? as usize))
+            };
+            let up = self.tiled(of_parted, |front| {
+                let (w, r) = plan.shape(front);
+                block(front).map_or(0, |(_, end)| (w + r - end).div_ceil(PART))
+            });
+            // One at least, which writes x.
+            let down = self
+                .tiled(of_parted, |front| block(front).map_or(0, |(begin, _)| begin.div_ceil(PART).max(1)));
+            made.solve_steps.push(SolveStep { up, down });
+        }
+        made
+    }
+
+    /// Notes how many tiles come before those of each front.
+    fn tiled(&mut self, fronts: &[usize], tiles: impl Fn(usize) -> usize) -> Tiled {
+        let (at, mut blocks) = (self.starts.len(), 0);
+        for &front in fronts {
+            self.starts.push(blocks as u32);
+            blocks += tiles(front);
+        }
+        Tiled { at, fronts: fronts.len(), blocks }
+    }
+}

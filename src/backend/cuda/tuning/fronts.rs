@@ -1,0 +1,64 @@
+//! Constants and launch shapes of factorisations in dense fronts.
+
+use super::{Shape, Unit};
+use crate::backend::cuda::chip::Chip;
+
+/// Threads of a block for large fronts, which tiles of products are distributed to.
+const THREADS: u32 = 256;
+/// The most rows of a front that one block of threads eliminates in shared memory, by class, and the threads of such a
+/// block. Of wide numbers the last class would not fit.
+const SMALL: [usize; 3] = [16, 32, 64];
+const SMALL_THREADS: [u32; 3] = [32, 64, 256];
+/// Threads of a block in solves with a front: for the smaller classes of small ones, and for others.
+pub(in crate::backend::cuda) const FRONT_SOLVES: [u32; 2] = [32, 128];
+/// The classes of the unit for small fronts, and of that for solves.
+pub(in crate::backend::cuda) const FRONT_CLASSES: [u32; 3] = [16, 32, 64];
+pub(in crate::backend::cuda) const FRONT_SOLVE_CLASSES: [u32; 3] =
+    [FRONT_SOLVES[0], FRONT_SOLVES[1], THREADS];
+
+/// Rows of small fronts with numbers of so many bytes, by class.
+pub(in crate::backend::cuda) fn small_fronts(bytes: usize) -> &'static [usize] {
+    if bytes > 8 { &SMALL[..2] } else { &SMALL }
+}
+
+pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
+    let class = unit.size_class();
+    match unit.source() {
+        "fronts_small.cu" => {
+            let known = SMALL.iter().position(|&rows| rows == class as usize).unwrap_or(0);
+            vec![("ROWS", SMALL[known] as u32), ("THREADS", SMALL_THREADS[known])]
+        }
+        "fronts_solve.cu" => vec![("THREADS", class)],
+        _ => vec![("THREADS", THREADS), ("PIVOTS", if unit.scalar_bytes() > 8 { 32 } else { 64 })],
+    }
+}
+
+/// A block of threads for each of so many small fronts of a class, with numbers of so many bytes: the front, and its V
+/// with at most a quarter of that.
+pub(in crate::backend::cuda) fn fronts_small(bytes: usize, class: usize, fronts: usize) -> Shape {
+    let rows = SMALL[class];
+    Shape::new(fronts as u32, SMALL_THREADS[class]).class(rows as u32).shared(rows * rows * 5 / 4 * bytes)
+}
+
+/// So many tiles of large fronts.
+pub(in crate::backend::cuda) fn fronts_large(tiles: usize) -> Shape {
+    Shape::new(tiles as u32, THREADS)
+}
+
+/// So many parts of fronts that a solve goes through by parts.
+pub(in crate::backend::cuda) fn fronts_by_parts(parts: usize) -> Shape {
+    Shape::new(parts as u32, THREADS).class(THREADS)
+}
+
+/// The entries of a matrix.
+pub(in crate::backend::cuda) fn front_entries(chip: Chip, bytes: usize, entries: usize) -> Shape {
+    let class = small_fronts(bytes).len() - 1;
+    let shape = super::elementwise(chip, entries);
+    let threads = SMALL_THREADS[class];
+    Shape::new(shape.blocks * THREADS / threads, threads).class(SMALL[class] as u32)
+}
+
+/// The entries of vectors.
+pub(in crate::backend::cuda) fn front_vectors(chip: Chip, entries: usize) -> Shape {
+    super::elementwise(chip, entries).threads(THREADS).class(THREADS)
+}

@@ -1,0 +1,175 @@
+//! Factorisations in dense fronts on a device. Skips with a message if there is none.
+
+use crate::device::device;
+use crate::random::Random;
+use crate::{Class, matrix, product, relative};
+use num_complex::Complex;
+use residua::direct::{DeviceOptions, DeviceReport, Kind, OnDevice, Reason};
+use residua::generate;
+use residua::prelude::*;
+use residua::{Backend, Csr, Cuda, Scalar};
+
+fn by_fronts() -> DeviceOptions {
+    let mut options = DeviceOptions::default();
+    options.library = false;
+    options
+}
+
+/// Solves with b = A x, x random, and returns the report, x and the relative residual, computed here.
+fn solved<T: Scalar>(cuda: &Cuda, a: &Csr<T>, tolerance: f64) -> (DeviceReport, Vec<T>, f64) {
+    let b = product(a, &Random(5).vector(a.columns()));
+    let mut direct = OnDevice::planned(cuda, &a.to_backend(cuda).unwrap(), by_fronts()).unwrap();
+    let mut x = cuda.zeros(a.columns()).unwrap();
+    let report = direct.solve(&cuda.upload(b.clone()).unwrap(), &mut x, tolerance).unwrap();
+    let x = cuda.download(&x).unwrap();
+    let residual = relative(a, &b, &x);
+    (report, x, residual)
+}
+
+fn check<T: Scalar>(cuda: &Cuda, name: &str, a: &Csr<T>, tolerance: f64) {
+    let (report, x, residual) = solved(cuda, a, tolerance);
+    assert!(report.solved && residual <= 1.1 * tolerance, "{name} {}: {residual:e}, {report:?}", T::NAME);
+    assert_eq!((report.kind, report.library.as_deref()), (Kind::FrontalLu, None), "{name}");
+    let (_, again, _) = solved(cuda, a, tolerance);
+    let same = x.iter().zip(&again).all(|(a, b)| a.bits() == b.bits());
+    assert!(same, "{name} {}: other bits in another run", T::NAME);
+}
+
+fn of_type<T: Scalar>(cuda: &Cuda, tolerance: f64, classes: &[Class]) {
+    let mut random = Random(3);
+    for n in [1, 2, 7, 40, 130, 300] {
+        for &class in classes {
+            let a = matrix::<T>(&mut random, n, class);
+            check(cuda, &format!("{n} {class:?}"), &a, tolerance);
+        }
+    }
+}
+
+#[test]
+fn matrices_of_all_types_and_classes_are_solved_in_fronts() {
+    use Class::*;
+    let Some(cuda) = device() else { return };
+    let classes = [Unsymmetric, Definite, Hermitian, Scaled, Symmetric];
+    of_type::<f64>(&cuda, 1e-10, &classes);
+    of_type::<Complex<f64>>(&cuda, 1e-10, &classes);
+    of_type::<f32>(&cuda, 1e-4, &[Unsymmetric, Definite, Hermitian, Symmetric]);
+    of_type::<Complex<f32>>(&cuda, 1e-4, &[Unsymmetric, Definite, Hermitian, Symmetric]);
+}
+
+/// One front.
+fn dense(n: usize) -> Csr<f64> {
+    let mut random = Random(7);
+    let values = random.vector::<f64>(n * n);
+    let entries = (0..n * n).map(|k| (k / n, k % n, if k / n == k % n { 2.0 } else { values[k] }));
+    of_entries(n, entries)
+}
+
+fn of_entries(n: usize, entries: impl IntoIterator<Item = (usize, usize, f64)>) -> Csr<f64> {
+    let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    let mut row = 0;
+    for (i, j, value) in entries {
+        while row < i {
+            starts.push(indices.len());
+            row += 1;
+        }
+        indices.push(j as u32);
+        values.push(value);
+    }
+    starts.push(indices.len());
+    Csr::from_parts(n, n, starts, indices, values).unwrap()
+}
+
+#[test]
+fn fronts_of_every_size_and_shape_lead_to_x() {
+    let Some(cuda) = device() else { return };
+    // One front, of one block of pivots, of several with a ragged end, and such that solves go through it by parts.
+    for n in [15, 16, 17, 31, 33, 63, 64, 65, 100, 129, 333, 700] {
+        check(&cuda, &format!("dense {n}"), &dense(n), 1e-10);
+    }
+    check(&cuda, "arrow", &generate::arrow(3000).unwrap(), 1e-10);
+    check(&cuda, "chain", &generate::poisson2d(2000, 1).unwrap(), 1e-10);
+    check(&cuda, "grid", &generate::poisson2d(150, 143).unwrap(), 1e-10);
+    check(&cuda, "cube", &generate::poisson3d(19, 18, 17).unwrap(), 1e-10);
+    check(&cuda, "wind", &generate::convection_diffusion([16, 17, 15], 0.01).unwrap(), 1e-10);
+    let many = generate::along_the_diagonal(&generate::poisson2d(3, 3).unwrap(), 50).unwrap();
+    check(&cuda, "components", &many, 1e-10);
+    check(&cuda, "saddle point", &generate::stokes([12, 12, 1], 1.0, true).unwrap(), 1e-10);
+    check(&cuda, "program", &generate::quadratic_program(2000, 1000, 1e3, 1).unwrap(), 1e-10);
+    check(&cuda, "circuit", &generate::circuit(5000, 1e3, 1).unwrap(), 1e-10);
+}
+
+#[test]
+fn new_values_need_no_other_structure_in_fronts() {
+    let Some(cuda) = device() else { return };
+    let n = 200;
+    for class in [Class::Definite, Class::Unsymmetric, Class::Scaled] {
+        let mut a = matrix::<f64>(&mut Random(5), n, class);
+        let mut direct = OnDevice::planned(&cuda, &a.to_backend(&cuda).unwrap(), by_fronts()).unwrap();
+        let solve = |direct: &mut OnDevice<f64, Cuda>, a: &Csr<f64>| {
+            let (b, mut x) = (product(a, &vec![1.0; n]), cuda.zeros(n).unwrap());
+            let told = direct.solve(&cuda.upload(b.clone()).unwrap(), &mut x, 1e-12).unwrap();
+            let residual = relative(a, &b, &cuda.download(&x).unwrap());
+            assert!(told.solved && residual < 2e-12, "{class:?}: {told:?}");
+            told
+        };
+        let first = solve(&mut direct, &a);
+        a.values_mut().iter_mut().for_each(|value| *value *= 1.5);
+        direct.update(&a.to_backend(&cuda).unwrap()).unwrap();
+        let again = solve(&mut direct, &a);
+        assert_eq!((again.kind, again.seconds.order, again.seconds.analysis), (first.kind, 0.0, 0.0));
+        assert!(again.seconds.factor > 0.0 && first.seconds.analysis > 0.0);
+    }
+}
+
+#[test]
+fn several_right_hand_sides_go_through_fronts_together() {
+    let Some(cuda) = device() else { return };
+    for a in
+        [matrix::<f64>(&mut Random(8), 50, Class::Scaled), dense(600), generate::poisson2d(40, 41).unwrap()]
+    {
+        let n = a.rows();
+        let b: Vec<f64> = (0..7).flat_map(|seed| product(&a, &Random(seed).vector(n))).collect();
+        let mut direct = OnDevice::planned(&cuda, &a.to_backend(&cuda).unwrap(), by_fronts()).unwrap();
+        let mut x = cuda.zeros(7 * n).unwrap();
+        let told = direct.solve_several(7, &cuda.upload(b.clone()).unwrap(), &mut x).unwrap();
+        let x = cuda.download(&x).unwrap();
+        for number in 0..7 {
+            let part = n * number..n * (number + 1);
+            let residual = relative(&a, &b[part.clone()], &x[part]);
+            assert!(residual < 1e-10 && told[number] < 1e-10, "{n} {number}: {residual:e} {told:?}");
+        }
+    }
+}
+
+#[test]
+fn what_fronts_cannot_solve_has_a_reason() {
+    let Some(cuda) = device() else { return };
+    let fails = |a: &Csr<f64>, options: DeviceOptions| {
+        let mut direct = OnDevice::planned(&cuda, &a.to_backend(&cuda).unwrap(), options).unwrap();
+        let (b, mut x) = (cuda.upload(Random(1).vector(a.rows())).unwrap(), cuda.zeros(a.rows()).unwrap());
+        let told = direct.solve(&b, &mut x, 1e-8).unwrap();
+        assert!(!told.solved, "{told:?}");
+        assert!(cuda.download(&x).unwrap().iter().all(|x| x.is_finite()), "{told:?}");
+        told.reasons
+    };
+    // A row and a column of zeros.
+    for class in [Class::Definite, Class::Unsymmetric] {
+        let mut a = matrix::<f64>(&mut Random(7), 50, class);
+        let zeros: Vec<f64> =
+            a.iter().map(|(i, j, value)| if i == 20 || j == 20 { 0.0 } else { value }).collect();
+        a.values_mut().copy_from_slice(&zeros);
+        assert!(!fails(&a, by_fronts()).is_empty());
+    }
+    // A column without entries.
+    let empty = of_entries(3, [(0, 0, 1.0), (1, 0, 2.0), (1, 1, 1.0), (2, 1, 3.0)]);
+    let reasons = fails(&empty, by_fronts());
+    assert!(matches!(reasons[0].1, Reason::StructurallySingular { rank: 2, .. }), "{reasons:?}");
+    let mut a = matrix::<f64>(&mut Random(7), 50, Class::Definite);
+    let mut small = by_fronts();
+    small.memory_limit = 100;
+    let reasons = fails(&a, small);
+    assert!(matches!(reasons[0].1, Reason::TooLarge { bytes: 101.., limit: 100 }), "{reasons:?}");
+    a.values_mut()[3] = f64::NAN;
+    let reasons = fails(&a, by_fronts());
+    assert!(reasons.iter().all(|(_, reason)| *reason == Reason::NotFinite), "{reasons:?}");
+}
