@@ -8,7 +8,7 @@ int main(void) {
     const double b[] = {5, 4, 2, 4, 1, 1, 1e200, 1e-200}, expected[] = {1, 1, 1, 2, 0, 0, 1, 1};
     double x[8], residuals[4];
     uint8_t solved[4];
-    if (residua_solve_batch(RESIDUA_F64, 4, 2, NULL, NULL, values, 1, b, x, 0, NULL, solved, residuals)) {
+    if (residua_solve_batch(RESIDUA_FLOAT64, 4, 2, NULL, NULL, values, 1, b, x, 0, NULL, solved, residuals)) {
         fprintf(stderr, "residua: %s\n", residua_last_error());
         return 1;
     }
@@ -27,15 +27,15 @@ int main(void) {
     const double entries[] = {2, 1, 1, 4, 4, 2}, right[] = {2, 2, 4, 6};
     const char *methods[] = {"lu", "bicgstab"};
     for (int m = 0; m < 2; m++) {
-        if (residua_solve_batch(RESIDUA_F64, 2, 2, offsets, columns, entries, 1, right, x, 0, methods[m], NULL, NULL))
+        if (residua_solve_batch(RESIDUA_FLOAT64, 2, 2, offsets, columns, entries, 1, right, x, 0, methods[m], NULL, NULL))
             return 1;
         if (!(fabs(x[0] - 1) + fabs(x[1] - 1) + fabs(x[2] - 1) + fabs(x[3] - 1) < 1e-6))
             return 1;
     }
     /* Without values, or with a method that does not exist, nothing is solved. */
-    if (residua_solve_batch(RESIDUA_F64, 2, 2, offsets, columns, NULL, 1, right, x, 0, NULL, NULL, NULL) !=
+    if (residua_solve_batch(RESIDUA_FLOAT64, 2, 2, offsets, columns, NULL, 1, right, x, 0, NULL, NULL, NULL) !=
         RESIDUA_NULL_POINTER)
         return 1;
-    return residua_solve_batch(RESIDUA_F64, 2, 2, offsets, columns, entries, 1, right, x, 0, "none", NULL, NULL) !=
+    return residua_solve_batch(RESIDUA_FLOAT64, 2, 2, offsets, columns, entries, 1, right, x, 0, "none", NULL, NULL) !=
            RESIDUA_INVALID_ARGUMENT;
 }

@@ -60,6 +60,7 @@ pub(crate) use batch::{BESIDE, ITERATIONS, NORM_UNITS, POWERS, REFINEMENTS};
 pub use batch::{
     BatchElimination, BatchEntries, BatchGoal, BatchParts, BatchSteps, BatchVectors, LIMITED, UNCERTAIN,
 };
+pub use classical::ClassicalSteps;
 pub use coarsen::{CoarseningSteps, EXPONENTS, SMALLEST_LUMPED};
 #[cfg(all(unix, feature = "cuda", feature = "ranks"))]
 pub(crate) use communicator::or_by_way_of_hosts;

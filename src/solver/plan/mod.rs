@@ -102,7 +102,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         let (method, name) = (facts.first_method(), facts.named_or(Name::Jacobi));
         let known = known(self.wishes, self.units.as_ref());
         let setup = timed(&mut self.notes.seconds.setup, || Setup::new(backend, &a, (method, name), known))?;
-        self.note(Decision::new("format", Csr::<T, B>::NAME, "values are replaced in it"));
+        self.note(Decision::new("format", Csr::<T, B>::NAME, "its values can be replaced"));
         let stages = self.listed(candidates(&facts), setup, None)?;
         Ok(System { stored: Stored::Open(Box::new(a)), stages, facts, choice: None })
     }
