@@ -72,3 +72,12 @@ fn what_would_be_written_over_is_refused() {
     // Nothing is written, so names may be the same.
     f.ok("solve a.mtx more/a.mtx -q");
 }
+
+#[test]
+fn a_second_file_with_one_column_is_no_matrix() {
+    let f = three();
+    f.write("rhs.mtx", "%%MatrixMarket matrix array real general\n2 1\n1\n1\n");
+    let run = f.run(["solve", "a.mtx", "rhs.mtx"]);
+    assert_eq!(run.status, 2, "{}", run.stderr);
+    assert!(run.stderr.contains("named by --rhs rhs.mtx"), "{}", run.stderr);
+}

@@ -3,6 +3,7 @@
 use super::rhs::Rhs;
 use super::{Arguments, one};
 use crate::cli::{Ending, Failure, console, interrupt};
+use crate::market::{self, Format};
 use std::path::{Path, PathBuf};
 
 /// Stands for a matrix's name in the names of other files.
@@ -89,6 +90,16 @@ fn check(arguments: &Arguments, matrices: &[&Path]) -> Result<(), Failure> {
     }
     if matrices.contains(&Path::new("-")) {
         return Err(Failure::Usage("standard input ('-') is one matrix, and not one of several".into()));
+    }
+    for path in &matrices[1..] {
+        // Other programs take the right-hand side as the second file.
+        let header = market::read_header(path).ok();
+        if header.is_some_and(|header| header.format() == Format::Array && header.columns() == 1) {
+            let path = path.display();
+            return Err(Failure::Usage(format!(
+                "{path} is a vector: a right-hand side is named by --rhs {path}"
+            )));
+        }
     }
     let results = results(arguments).filter(|path| path.as_os_str() != "-");
     let mut names: Vec<String> = matrices.iter().map(|matrix| name(matrix)).collect();

@@ -298,18 +298,18 @@ fn batches<T: Scalar>(asked: &mut Asked) {
     let bytes = size_of::<T::Double>();
     asked.shapes(
         typed::<T>("batch_lanes.cu"),
-        (1..=tuning::BATCH_LANES).map(|size| tuning::batch_lanes(1, size)),
+        (1..=tuning::BATCH_LANES).map(|size| tuning::batch_lanes(1, size, bytes)),
     );
     for chip in CHIPS {
         let dense = |size| tuning::batch_block(chip, 1, size, bytes).0;
         asked.shapes(typed::<T>("batch_block.cu"), (tuning::BATCH_LANES + 1..=tuning::BATCH_ROWS).map(dense));
         let sparse = |longest| Some(tuning::batch_sparse(chip, 1, (4096, 100_000, longest), bytes)?.0);
         asked.shapes(typed::<T>("batch_sparse.cu"), (1..4096).step_by(16).filter_map(sparse));
-        let iterated = |size| Some(tuning::batch_krylov(chip, 1, (size, 5 * size), bytes)?.0);
-        asked.shapes(
-            typed::<T>("batch_krylov.cu"),
-            (1..=tuning::BATCH_KRYLOV_ROWS).step_by(51).filter_map(iterated),
-        );
+        let iterated =
+            |(size, longest)| Some(tuning::batch_krylov(chip, 1, (size, 5 * size, longest), bytes)?.0);
+        let sizes = (1..=tuning::BATCH_KRYLOV_ROWS).step_by(51);
+        let kinds = sizes.flat_map(|size| (1..=64).map(move |longest| (size, longest)));
+        asked.shapes(typed::<T>("batch_krylov.cu"), kinds.filter_map(iterated));
     }
 }
 
