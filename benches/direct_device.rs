@@ -14,25 +14,16 @@ mod solves;
 use num_complex::Complex;
 use residua::backend::FactorSteps;
 use residua::direct::{DeviceOptions, Direct, DirectOptions, Factorable, OnDevice};
-use residua::generate::{self, Random};
-use residua::{Backend, Csr, Cuda, Host};
-use solves::fastest;
+use residua::generate;
+use residua::{Backend, Csr, Cuda};
+use solves::{fastest, of_random_x};
 use std::time::Instant;
 
 /// The requested residual.
 const TOLERANCE: f64 = 1e-10;
 
-/// A x for a random x.
-fn right_hand_side<T: Factorable>(a: &Csr<T>) -> residua::Result<Vec<T>> {
-    let mut random = Random::new(1);
-    let solution: Vec<T> = (0..a.columns()).map(|_| T::from_f64(random.unit() - 0.5)).collect();
-    let mut b = vec![T::zero(); a.rows()];
-    a.product(&Host, T::one(), &solution, T::zero(), &mut b)?;
-    Ok(b)
-}
-
 fn on_host<T: Factorable>(cuda: &Cuda, name: &str, a: &Csr<T>) -> residua::Result<f64> {
-    let b = right_hand_side(a)?;
+    let b = of_random_x(a)?;
     let mut x = vec![T::default(); b.len()];
     let start = Instant::now();
     let mut direct = Direct::new(a, DirectOptions::default().condition(false))?;
@@ -96,7 +87,7 @@ fn with<T: Factorable>(
 }
 
 fn case<T: Factorable>(cuda: &Cuda, name: &str, a: &Csr<T>) -> residua::Result<()> {
-    let b = right_hand_side(a)?;
+    let b = of_random_x(a)?;
     let device = a.to_backend(cuda)?;
     println!("{name}: {} rows, {} entries", a.rows(), a.nonzeros());
     let host = on_host(cuda, name, a)?;

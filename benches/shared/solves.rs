@@ -1,7 +1,7 @@
 //! Functions for benchmarks of whole solves on a device.
 
 use residua::generate::Random;
-use residua::{Backend, Csr, Cuda, Host};
+use residua::{Backend, Csr, Cuda, Host, Scalar};
 use std::time::Instant;
 
 /// The fastest of a few runs in milliseconds, and the result of the last one.
@@ -23,10 +23,10 @@ pub fn fastest<R>(
 }
 
 /// A x for a random x: products with ones favour some methods.
-pub fn of_random_x(a: &Csr<f64>) -> residua::Result<Vec<f64>> {
+pub fn of_random_x<T: Scalar>(a: &Csr<T>) -> residua::Result<Vec<T>> {
     let mut random = Random::new(1);
-    let solution: Vec<f64> = (0..a.columns()).map(|_| random.unit() - 0.5).collect();
-    let mut b = vec![0.0; a.rows()];
-    a.product(&Host, 1.0, &solution, 0.0, &mut b)?;
+    let solution: Vec<T> = (0..a.columns()).map(|_| T::from_f64(random.unit() - 0.5)).collect();
+    let mut b = vec![T::zero(); a.rows()];
+    a.product(&Host, T::one(), &solution, T::zero(), &mut b)?;
     Ok(b)
 }

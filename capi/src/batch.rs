@@ -2,7 +2,7 @@
 
 use crate::arrays::length;
 use crate::solver::by_type;
-use crate::solver::{RESIDUA_C32, RESIDUA_COMPLEX64, RESIDUA_FLOAT32, RESIDUA_FLOAT64};
+use crate::solver::{RESIDUA_COMPLEX64, RESIDUA_COMPLEX128, RESIDUA_FLOAT32, RESIDUA_FLOAT64};
 use crate::status::{Answer, Fault, guard, text};
 use num_complex::Complex;
 use residua_core::Host;

@@ -253,7 +253,7 @@ impl<T: Factorable> Factor<T> {
         going: &mut dyn FnMut() -> bool,
     ) -> Result<Self, Reason> {
         let scaling = equilibrate_symmetric(a).map_err(as_reason)?.to_powers_of_two();
-        let plan = SymmetricPlan { scaling, order, tree, may_be_definite: false };
+        let plan = SymmetricPlan { scaling, order, tree, may_be_definite: false, partners: Vec::new() };
         Self::in_fronts_of(Kind::Ldlt, a, Arc::new(plan), options, going)
     }
 

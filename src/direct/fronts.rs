@@ -230,7 +230,7 @@ mod tests {
         }
     }
 
-    fn check<T: Factorable>(name: &str, a: &Csr<T>, block: u32) {
+    fn check<T: Factorable<Double = T>>(name: &str, a: &Csr<T>, block: u32) {
         let plan = Structure::new::<T>(a, f64::INFINITY).unwrap().plan(a, block);
         let mut random = Random::new(3);
         let known: Vec<T> = (0..a.rows()).map(|_| T::from_f64(random.unit() - 0.5)).collect();

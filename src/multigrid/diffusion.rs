@@ -23,7 +23,7 @@ use crate::error::Result;
 use crate::matrix::{Csr, add};
 use crate::parallel::{both, of_stretches};
 use crate::scalar::{Real, Scalar};
-use num_traits::{One, Zero};
+use num_traits::Zero;
 
 /// Diffusion below this fraction of the magnitudes is rounding error, as in rows that were scaled.
 const ROUNDING: f64 = 1e-9;

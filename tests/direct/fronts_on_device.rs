@@ -6,7 +6,6 @@ use crate::{Class, matrix, product, relative};
 use num_complex::Complex;
 use residua::direct::{DeviceOptions, DeviceReport, Kind, OnDevice, Reason};
 use residua::generate;
-use residua::prelude::*;
 use residua::{Backend, Csr, Cuda, Scalar};
 
 fn by_fronts() -> DeviceOptions {
