@@ -186,6 +186,24 @@ mod tests {
     }
 
     #[test]
+    fn the_symmetric_part_has_the_row_sums_of_the_matrix() {
+        // The wind crosses both ends.
+        let a = central(30, 0.7);
+        let [symmetric, adjoint] = symmetric_part(&Host, &a).unwrap();
+        for i in 0..30 {
+            let sum = |a: &Csr<f64>| a.row(i).1.iter().sum::<f64>();
+            assert!((sum(&symmetric) - sum(&a)).abs() < 1e-14, "row {i}");
+            for (&j, &value) in both(a.row(i).0, a.row(i).1).filter(|entry| *entry.0 as usize != i) {
+                let j = j as usize;
+                assert_eq!(symmetric.get(i, j), Some(0.5 * (value + a.get(j, i).unwrap())));
+                assert_eq!(adjoint.get(j, i), Some(value));
+            }
+        }
+        let crossed = |i: usize| (a.row(i).1.iter().sum::<f64>() - 1.0).abs() > 0.5;
+        assert!(crossed(0) && crossed(29));
+    }
+
+    #[test]
     fn diffusion_is_upwinding() {
         for sign in [1.0, -1.0] {
             let a = central(40, 3.0).map(|value| sign * value);
