@@ -121,16 +121,16 @@ pub(crate) fn order_in_regions(graph: &Adjacency<'_>, few: f64, most: f64) -> Re
     }
     let separators: Vec<f64> = cuts.separators().collect();
     let multiplications: f64 = separators.iter().map(|size| size.powi(3) / 6.0).sum();
-    if multiplications <= OF_FIRST_CUTS * few {
-        let order = cuts.regions(meter).order(&simple, meter);
-        return Permutation::from_new_to_old(names.expand(&order)).map(InRegions::Found);
+    if multiplications > OF_FIRST_CUTS * few {
+        let is_in_space = separators[0] <= IN_SPACE * (simple.total() as f64).powf(2.0 / 3.0);
+        return Ok(match is_in_space {
+            true if multiplications > most => InRegions::Takes(multiplications),
+            true => InRegions::Dissect,
+            false => InRegions::HasNone,
+        });
     }
-    let is_in_space = separators[0] <= IN_SPACE * (simple.total() as f64).powf(2.0 / 3.0);
-    match is_in_space {
-        true if multiplications > most => Ok(InRegions::Takes(multiplications)),
-        true => Ok(InRegions::Dissect),
-        false => Ok(InRegions::HasNone),
-    }
+    let order = cuts.regions(meter).order(&simple, meter);
+    Ok(InRegions::Found(Permutation::from_new_to_old(names.expand(&order))?))
 }
 
 /// Computes a fill-reducing ordering by approximate minimum degree on the graph of A + A^T. Compared with

@@ -16,7 +16,9 @@ const WORTH_A_THREAD: usize = 2000;
 
 /// Returns the vertices of a graph in the order of elimination.
 pub(super) fn order(graph: &Graph) -> Vec<u32> {
-    let meter = &meter(graph.len());
+    // For progress, each vertex counts once for each level of the tree, and once for its leaf.
+    let levels = (graph.len() / LEAF).checked_ilog2().map_or(0, |levels| levels + 1);
+    let meter = &work::begin(Stage::Ordering, graph.len() as u64 * u64::from(levels + 1), None);
     let components = components(graph);
     let mut order: Vec<u32> = components.iter().flat_map(|component| component.iter().copied()).collect();
     let mut parts = Vec::new();
@@ -39,13 +41,6 @@ pub(super) fn order(graph: &Graph) -> Vec<u32> {
     let leaves: Vec<_> = leaves.into_iter().flatten().collect();
     order_leaves(graph, &leaves, &mut order, meter);
     order
-}
-
-/// Begins the dissection of a graph with `n` vertices. Each vertex counts once for each level of the tree, and once for
-/// its leaf.
-pub(super) fn meter(n: usize) -> Meter {
-    let levels = (n / LEAF).checked_ilog2().map_or(0, |levels| levels + 1);
-    work::begin(Stage::Ordering, n as u64 * u64::from(levels + 1), None)
 }
 
 /// Returns the vertices of each connected component in ascending order; small components are put together.
