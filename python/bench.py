@@ -13,6 +13,7 @@ names a folder of Matrix Market files, without which only generated systems are 
 median. x is random, and every solver's residual is computed anew.
 """
 
+import functools
 import os
 import statistics
 import sys
@@ -190,6 +191,48 @@ def factorized(ratios: list) -> None:
     )  # fmt: skip
 
 
+def few_unknowns(n: int) -> list:
+    """Small systems: three diagonals, two grids, and random rows of a tenth of the columns (five from 2000 on)."""
+    side = int(np.sqrt(n))
+    rng = np.random.default_rng(n)
+    filled = sparse.random_array((n, n), density=max(0.1, 3 / n) if n < 2000 else 5 / n, rng=rng)
+    diagonals = [np.full(n - 1, -1.0), np.full(n, 2.4), np.full(n - 1, -1.3)]
+    return [
+        ("three diagonals", sparse.diags_array(diagonals, offsets=[-1, 0, 1]).tocsc()),
+        ("poisson2d", system("poisson2d", side)[0].tocsc()),
+        ("convection2d", system("convection2d", side)[0].tocsc()),
+        ("random", (filled + 4 * sparse.eye_array(n)).tocsc()),
+    ]
+
+
+def small(ratios: list) -> None:
+    calls = {
+        "spsolve": (lambda a, b: lambda: linalg.spsolve(a, b), lambda a, b: lambda: residua.spsolve(a, b)),
+        "splu": (lambda a, b: lambda: linalg.splu(a), lambda a, b: lambda: residua.linalg.splu(a)),
+        "factorized's solve": (
+            lambda a, b: functools.partial(linalg.factorized(a), b),
+            lambda a, b: functools.partial(residua.factorized(a), b),
+        ),
+    }
+    for title, (theirs, ours) in calls.items():
+        print(f"{title + ', whole calls beside SciPy':49} other      residua   other / residua")
+        for n in (10, 100, 400, 2000):
+            for name, a in few_unknowns(n):
+                b = a @ np.random.default_rng(1).standard_normal(a.shape[0])
+                row(name, a, *in_turns([theirs(a, b), ours(a, b)]), ratios)
+
+
+def columns(ratios: list) -> None:
+    print(f"{'100 right-hand sides of kept factors':49} other      residua   other / residua")
+    for size in (30, 200):
+        a = system("convection2d", size)[0].tocsc()
+        b = np.random.default_rng(0).standard_normal((a.shape[0], 100))
+        theirs, ours = linalg.splu(a), residua.linalg.splu(a)
+        for name, given in (("by rows", b), ("by columns", np.asfortranarray(b))):
+            times = in_turns([lambda b=given: theirs.solve(b), lambda b=given: ours.solve(b)])
+            row(f"convection2d {size}, {name}", a, *times, ratios)
+
+
 def pyamg(ratios: list) -> None:
     try:
         import pyamg
@@ -206,7 +249,8 @@ def pyamg(ratios: list) -> None:
     )  # fmt: skip
 
 
-PARTS = {part.__name__: part for part in (overheads, cg, minres, gmres, bicgstab, spsolve, factorized, pyamg)}
+ALL = (overheads, cg, minres, gmres, bicgstab, spsolve, factorized, small, columns, pyamg)
+PARTS = {part.__name__: part for part in ALL}
 
 
 def on_cpu(named: list[str]) -> None:
@@ -286,6 +330,18 @@ def on_gpu() -> None:
         "spsolve; residua with its factors at hand", [("poisson2d", 100), ("convection2d", 100)],
         cupy_linalg.spsolve, method="direct",
     )  # fmt: skip
+    print("a fresh solve, and new values with a solve")
+    for name, size in (("poisson2d", 2000), ("poisson3d", 128)):
+        a, b = system(name, size)
+        there, b_there = cupy_sparse.csr_matrix(a), cupy.asarray(b)
+        solver = residua.Solver(there, device="cuda", rtol=RTOL)
+
+        def again(solver=solver, values=there.data, b=b_there) -> None:
+            solver.update(values)
+            solver.solve(b)
+
+        times = timed(lambda: residua.solve(there, b_there, RTOL)), timed(again)
+        row(f"{name} {size}", a, *times, [])
     print("a call beside the solve itself, by whose vectors they are")
     kinds = {"NumPy": lambda b: b, "CuPy": cupy.asarray, **of_torch_and_jax()}
     for name, size in (("poisson2d", 10), ("poisson2d", 300), ("poisson3d", 100)):

@@ -38,7 +38,8 @@ pub struct Banded<T> {
     above: usize,
     /// A, column by column, from the diagonal above to the one below.
     a: Vec<T>,
-    /// U above the multipliers of L, likewise, with `below` more rows.
+    /// U above the multipliers of L, likewise, with `below` more rows; its diagonal inverted, because a division takes
+    /// as long as four products.
     factors: Vec<T>,
     /// The row that each step exchanged with its own.
     pivots: Vec<u32>,
@@ -182,6 +183,7 @@ impl<T: Factorable> Banded<T> {
             let (left, right) = factors.split_at_mut((j + 1) * tall);
             let column = &mut left[j * tall + diagonal..][..under + 1];
             let inverse = T::from_f64(1.0) / column[0];
+            column[0] = inverse;
             let multipliers = &mut column[1..];
             multipliers.iter_mut().for_each(|value| *value *= inverse);
             for (c, other) in (j + 1..=reach).zip(right.chunks_exact_mut(tall)) {
@@ -276,22 +278,48 @@ impl<T: Factorable> Banded<T> {
     }
 
     fn substitute_plain(&self, x: &mut [T]) {
+        // Of three and five diagonals the loops below have lengths that the compiler knows.
+        match (self.below, self.above) {
+            (1, 1) => self.substitute_fixed::<1, 2>(x),
+            (2, 2) => self.substitute_fixed::<2, 4>(x),
+            _ => self.substitute_fixed::<0, 0>(x),
+        }
+    }
+
+    /// `UNDER` multipliers a column and `OVER` entries of U above the diagonal, or 0 where those are any numbers.
+    fn substitute_fixed<const UNDER: usize, const OVER: usize>(&self, x: &mut [T]) {
         let diagonal = self.below + self.above;
         let tall = diagonal + self.below + 1;
         if self.below > 0 {
             for (j, column) in self.factors.chunks_exact(tall).enumerate() {
                 x.swap(j, self.pivots[j] as usize);
-                let under = self.below.min(self.n - 1 - j);
                 let value = x[j];
+                if UNDER > 0
+                    && let Some(under) = x[j + 1..].first_chunk_mut::<UNDER>()
+                {
+                    for k in 0..UNDER {
+                        under[k] -= column[diagonal + 1 + k] * value;
+                    }
+                    continue;
+                }
+                let under = self.below.min(self.n - 1 - j);
                 for (x, &multiplier) in x[j + 1..][..under].iter_mut().zip(&column[diagonal + 1..][..under]) {
                     *x -= multiplier * value;
                 }
             }
         }
         for (j, column) in self.factors.chunks_exact(tall).enumerate().rev() {
-            let over = diagonal.min(j);
-            let value = x[j] / column[diagonal];
+            let value = x[j] * column[diagonal];
             x[j] = value;
+            if OVER > 0
+                && let Some(over) = x[..j].last_chunk_mut::<OVER>()
+            {
+                for k in 0..OVER {
+                    over[k] -= column[diagonal - OVER + k] * value;
+                }
+                continue;
+            }
+            let over = diagonal.min(j);
             for (x, &factor) in x[j - over..j].iter_mut().zip(&column[diagonal - over..diagonal]) {
                 *x -= factor * value;
             }
@@ -305,7 +333,7 @@ impl<T: Factorable> Banded<T> {
             let over = diagonal.min(j);
             let products = both(&x[j - over..j], &column[diagonal - over..diagonal]);
             let sum = products.fold(x[j], |sum, (&x, &factor)| sum - factor * x);
-            x[j] = sum / column[diagonal];
+            x[j] = sum * column[diagonal];
         }
         if self.below > 0 {
             for (j, column) in self.factors.chunks_exact(tall).enumerate().rev() {
@@ -320,6 +348,9 @@ impl<T: Factorable> Banded<T> {
     /// r -= op(A) x.
     fn take_product(&self, op: Op, x: &[T], r: &mut [T]) {
         let (height, above) = (self.below + self.above + 1, self.above);
+        if op == Op::None && (self.below, above) == (1, 1) && self.n > 2 {
+            return self.take_product_of_three(x, r);
+        }
         for (j, column) in self.a.chunks_exact(height).enumerate() {
             let (first, end) = (j.saturating_sub(above), (j + self.below + 1).min(self.n));
             let column = &column[above + first - j..][..end - first];
@@ -337,6 +368,18 @@ impl<T: Factorable> Banded<T> {
                 }
             }
         }
+    }
+
+    /// The same of three diagonals, row by row.
+    fn take_product_of_three(&self, x: &[T], r: &mut [T]) {
+        // Columns j - 1, j and j + 1: their entries below, on and above the diagonal are in row j.
+        let (columns, _) = self.a.as_chunks::<3>();
+        let last = self.n - 1;
+        r[0] = r[0] - columns[0][1] * x[0] - columns[1][0] * x[1];
+        for ((r, columns), x) in r[1..last].iter_mut().zip(columns.windows(3)).zip(x.windows(3)) {
+            *r = *r - columns[0][2] * x[0] - columns[1][1] * x[1] - columns[2][0] * x[2];
+        }
+        r[last] = r[last] - columns[last - 1][2] * x[last - 1] - columns[last][1] * x[last];
     }
 
     /// Sums of magnitudes, by rows and columns.
@@ -399,6 +442,10 @@ mod tests {
     use super::*;
     use num_complex::Complex;
 
+    fn short(list: &[u32]) -> Integers<'_, Host> {
+        Integers::Short(list)
+    }
+
     /// A band with rows that have to be exchanged, by rows; and its full form.
     fn band(n: usize, below: usize, above: usize) -> (Vec<u32>, Vec<u32>, Vec<Complex<f64>>) {
         let (mut starts, mut across, mut values, mut state) = (vec![0], Vec::new(), Vec::new(), 7_u64);
@@ -423,7 +470,7 @@ mod tests {
             let (starts, across, values) = band(n, below, above);
             let b: Vec<_> = (0..n).map(|k| Complex::new((k as f64).sin(), 1.0)).collect();
             for by_columns in [false, true] {
-                let arrays = (Integers::Short(&starts[..]), Integers::Short(&across[..]), &values[..]);
+                let arrays = (short(&starts), short(&across), &values[..]);
                 let banded = Banded::new(n, by_columns, arrays, 24).unwrap().unwrap();
                 for op in [Op::None, Op::Transpose, Op::Conjugate, Op::ConjugateTranspose] {
                     let mut x = vec![Complex::default(); n];
@@ -450,30 +497,20 @@ mod tests {
     #[test]
     fn what_is_singular_or_too_wide_or_damaged_is_left_to_others() {
         let starts = [0, 2, 4];
-        let singular = Banded::new(
-            2,
-            false,
-            (Integers::Short(&starts[..]), Integers::Short(&[0, 1, 0, 1][..]), &[1.0; 4]),
-            24,
-        );
+        let singular = Banded::new(2, false, (short(&starts), short(&[0, 1, 0, 1]), &[1.0; 4]), 24);
         let singular = singular.unwrap().unwrap();
         let mut x = [5.0; 2];
         assert!(!singular.is_regular() && !singular.solve(Op::None, &[1.0, 2.0], &mut x) && x == [5.0; 2]);
         assert!(!singular.solve_once(&[1.0, 2.0], &mut x));
         let near = [1.0, 1.0, 1.0, 1.0 + 1e-13];
-        let near = Banded::new(
-            2,
-            false,
-            (Integers::Short(&starts[..]), Integers::Short(&[0, 1, 0, 1][..]), &near),
-            24,
-        );
+        let near = Banded::new(2, false, (short(&starts), short(&[0, 1, 0, 1]), &near), 24);
         assert!(!near.unwrap().unwrap().solve(Op::None, &[1.0, 2.0], &mut x));
-        let wide = (Integers::Short(&starts[..]), Integers::Short(&[0, 1, 0, 1][..]), &[1.0; 4][..]);
+        let wide = (short(&starts), short(&[0, 1, 0, 1]), &[1.0; 4][..]);
         assert!(Banded::new(2, false, wide, 2).unwrap().is_none());
         for (starts, across) in
             [([0, 3, 2], [0, 1, 0, 1]), ([0, 2, 4], [0, 1, 0, 2]), ([0, 2, 9], [0, 1, 0, 1])]
         {
-            let arrays = (Integers::Short(&starts[..]), Integers::Short(&across[..]), &[1.0; 4][..]);
+            let arrays = (short(&starts), short(&across), &[1.0; 4][..]);
             assert!(Banded::new(2, false, arrays, 24).is_err());
         }
     }

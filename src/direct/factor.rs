@@ -430,7 +430,33 @@ impl<T: Factorable> Factor<T> {
         }
     }
 
-    /// Returns whether [`Factor::apply_normal`] is available.
+    /// The same for several vectors. Fronts are read once for all of them; other factors once for each.
+    pub(super) fn apply_several<const N: usize>(&self, transposed: bool, columns: &mut [Vec<T>; N]) {
+        let n = columns.first().map_or(0, Vec::len);
+        let mut works: [Vec<T>; N] = std::array::from_fn(|_| Vec::new());
+        let mut pairs = |columns: &mut [Vec<T>; N], solve: &dyn Fn([(&mut [T], &mut [T]); N])| {
+            works.iter_mut().for_each(|work| work.resize(n, T::default()));
+            let mut both = columns.iter_mut().zip(&mut works);
+            let pair = |_| both.next().map_or_else(Default::default, |(x, work)| (&mut x[..], &mut work[..]));
+            solve(std::array::from_fn(pair));
+        };
+        match &self.numbers {
+            Numbers::FrontalSymmetric { plan, ldl } => {
+                columns.iter_mut().for_each(|x| plan.scale(x));
+                pairs(columns, &|pairs| ldl.solve_columns(transposed, pairs));
+                columns.iter_mut().for_each(|x| plan.scale(x));
+            }
+            Numbers::Frontal { plan, lu } => {
+                let prepared = &plan.rows.prepared;
+                columns.iter_mut().for_each(|x| prepared.enter(transposed, x));
+                pairs(columns, &|pairs| lu.solve_columns(transposed, pairs));
+                columns.iter_mut().for_each(|x| prepared.leave(transposed, x));
+            }
+            _ => columns.iter_mut().for_each(|x| self.apply(transposed, x)),
+        }
+    }
+
+    /// Whether [`Factor::apply_normal`] can be used.
     pub(super) fn has_normal(&self) -> bool {
         matches!(&self.numbers, Numbers::Regular(regular) if regular.has_normal())
     }
@@ -456,26 +482,38 @@ impl<T: Factorable> Factor<T> {
 impl Prepared {
     /// A^-1 = C M^-1 P R and A^-T = R P^T M^-T C, with M = P R A C.
     pub(super) fn around<T: Scalar>(&self, transposed: bool, x: &mut Vec<T>, solve: impl FnOnce(&mut [T])) {
-        let Prepared { scaling, rows } = self;
-        let (first, last) = if transposed {
-            (scaling.columns(), scaling.rows())
-        } else {
-            (scaling.rows(), scaling.columns())
-        };
-        let scaled = |x: &mut [T], factors: &[f64]| {
-            x.iter_mut().zip(factors).for_each(|(x, &factor)| *x = times(*x, factor));
-        };
-        let permuted = |x: &[T], order: &[u32]| order.iter().map(|&k| x[k as usize]).collect::<Vec<T>>();
-        scaled(x, first);
-        if !transposed {
-            *x = permuted(x, rows.new_to_old());
-        }
+        self.enter(transposed, x);
         solve(x);
-        if transposed {
-            *x = permuted(x, rows.old_to_new());
-        }
-        scaled(x, last);
+        self.leave(transposed, x);
     }
+
+    /// What comes before M^-1 or M^-T.
+    fn enter<T: Scalar>(&self, transposed: bool, x: &mut Vec<T>) {
+        let Prepared { scaling, rows } = self;
+        if transposed {
+            return scaled(x, scaling.columns());
+        }
+        scaled(x, scaling.rows());
+        *x = permuted(x, rows.new_to_old());
+    }
+
+    /// What comes behind it.
+    fn leave<T: Scalar>(&self, transposed: bool, x: &mut Vec<T>) {
+        let Prepared { scaling, rows } = self;
+        if !transposed {
+            return scaled(x, scaling.columns());
+        }
+        *x = permuted(x, rows.old_to_new());
+        scaled(x, scaling.rows());
+    }
+}
+
+fn scaled<T: Scalar>(x: &mut [T], factors: &[f64]) {
+    x.iter_mut().zip(factors).for_each(|(x, &factor)| *x = times(*x, factor));
+}
+
+fn permuted<T: Scalar>(x: &[T], order: &[u32]) -> Vec<T> {
+    order.iter().map(|&k| x[k as usize]).collect()
 }
 
 /// Checks the memory and the multiplications against the limits.

@@ -56,7 +56,10 @@ impl SymmetricPlan {
             let known = known.as_ref()?;
             known.counted.as_ref().map(|counted| Tree::of_counted(counted, &known.order, true))
         };
-        let (matching, known_tree) = join(|| symmetric_matching(a), known_tree);
+        let (matching, known_tree) = match a.nonzeros() <= FEW {
+            true => (symmetric_matching(a), known_tree()),
+            false => join(|| symmetric_matching(a), known_tree),
+        };
         let (partners, scaling, _) = matching.map_err(as_reason)?.into_parts();
         let scaling = scaling.to_powers_of_two();
         let graph = || Adjacency::new(a).map_err(as_reason);

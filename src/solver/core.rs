@@ -119,7 +119,10 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         (self.stored, self.stages, self.first) = (stored, stages, 0);
         let trail = Arc::make_mut(&mut self.trail);
         trail.facts = Some(SystemFacts::of::<T>(&facts, self.norms.longest()));
-        trail.decisions.retain(|old| notes.decisions.iter().all(|new| new.subject != old.subject));
+        // What was said of the values before is said anew, or no longer holds.
+        trail.decisions.retain(|old| {
+            old.subject != "values" && notes.decisions.iter().all(|new| new.subject != old.subject)
+        });
         trail.decisions.extend(notes.decisions);
         self.announce();
     }

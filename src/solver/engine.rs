@@ -232,7 +232,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             options: &options,
             notes: &mut notes,
             mesh: None,
-            units: None,
+            before: None,
         };
         let levels = planner.facts(nonzeros).may_take_levels().then_some(hermitian);
         let mut spent = 0.0;
@@ -490,6 +490,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
     /// Replaces the stored system by another one.
     fn replace(&mut self, plan: impl FnOnce(&mut Planner<'_, B>) -> Result<System<T, B>>) -> Result<()> {
         let (options, mut notes) = (self.wishes.options(), Notes::default());
+        let before = Some((self.core.stored().format(), self.core.stored().values()));
         let system = plan(&mut Planner {
             hermitian: self.about.hermitian,
             shape: self.about.shape(),
@@ -498,7 +499,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             options: &options,
             notes: &mut notes,
             mesh: None,
-            units: self.scaled.as_ref().and_then(Equilibrated::units),
+            before,
         })?;
         self.core.replace(system, notes);
         Ok(())

@@ -356,14 +356,9 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
             Some(weights) => weights,
             None => norms.to_host(&self.backend)?,
         };
-        let b: Vec<T::Double> = b.iter().map(|&b| b.to_double()).collect();
-        let mut found = vec![T::Double::default(); x.len()];
         let tolerance = self.options.threshold_of_one::<T>();
-        let good = direct.solve_quickly(transposed, &b, &mut found, (tolerance, &weights));
+        let good = direct.solve_quickly(transposed, b, x, (tolerance, &weights));
         self.weights = Some(weights);
-        if good {
-            x.iter_mut().zip(found).for_each(|(x, found)| *x = T::from_double(found));
-        }
         Ok(good)
     }
 

@@ -145,3 +145,32 @@ fn a_grid_in_its_own_order_stays_in_it() {
     assert_eq!(chosen_order(&solution.report), "no", "{:?}", solution.report);
     assert_eq!(solution.report.preconditioner.to_string(), "amg", "{:?}", solution.report);
 }
+
+#[test]
+fn with_new_values_to_come_multigrid_on_a_grid_is_chosen_as_without() {
+    let a = poisson2d(300);
+    let b = noise(a.rows(), 8);
+    let mut told = Vec::new();
+    for updates in [false, true] {
+        let mut solver = quick().device(Where::Cpu).updates(updates).build(&a).unwrap();
+        let first = solver.solve(&b).unwrap().report;
+        assert_eq!(first.preconditioner.to_string(), "amg", "{updates}");
+        // Another diagonal, so that the old levels would be those of another matrix.
+        let diagonal: Vec<bool> = a.iter().map(|(i, j, _)| i == j).collect();
+        let new = a.parts().values.iter().zip(diagonal);
+        let new: Vec<f64> = new.map(|(value, diagonal)| if diagonal { 7.5 } else { 1.5 * value }).collect();
+        for _ in 0..2 {
+            solver.update(&new).unwrap();
+            let solution = solver.solve(&b).unwrap();
+            let report = &solution.report;
+            assert!(report.outcome.is_converged() && report.preconditioner.to_string() == "amg", "{updates}");
+            let mut r = b.clone();
+            let matrix = csr_copy(&a).with_values(new.clone());
+            matrix.iter().for_each(|(i, j, value)| r[i] -= value * solution.x[j]);
+            let norm = |v: &[f64]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
+            assert!(norm(&r) <= 1.1e-10 * norm(&b));
+            told.push(report.iterations);
+        }
+    }
+    assert!(told.iter().all(|&iterations| iterations == told[0] && iterations < 30), "{told:?}");
+}

@@ -18,7 +18,10 @@ from ._solver import Solver
 ASKED = {4: 1e-5, 8: 1e-10}
 ENOUGH = {4: 1e-5, 8: 1e-12}
 
-#: The double-precision type for each single-precision type, and the real type for each complex one.
+#: Quick solves in a row that come to nothing, the first of which finds no factors, before they are left out.
+MISSES = 3
+
+#: Double precision of single, and real types of complex ones.
 DOUBLE: dict[str, np.dtype[Any]] = {"float32": np.dtype(np.float64), "complex64": np.dtype(np.complex128)}
 REAL: dict[str, np.dtype[Any]] = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}
 
@@ -63,6 +66,7 @@ class Factors:
         if dtype.kind == "c" and A.dtype.kind != "c":
             dtype = REAL[dtype.name]
         self.size = 4 if dtype.name in DOUBLE else 8
+        self._misses = 0
         self.dtype = dtype
         #: None if SciPy's LU solves instead, because A has infinities or NaN. Some programs rely on SciPy's results for
         #: these: an infinite conductance grounds a node, for example.
@@ -90,9 +94,11 @@ class Factors:
 
     def solve_quickly(self, b: np.ndarray, transposed: bool = False) -> np.ndarray | None:
         """x of A x = b (A^T x = b), by factors of an earlier solve and shown good by one product; else None."""
-        if self.solver is None or b.dtype != self.solver.dtype or self.size != 8:
+        if self.solver is None or b.dtype != self.solver.dtype or self.size != 8 or self._misses > MISSES:
             return None
-        return self.solver._solve_quickly(b, transposed)
+        x = self.solver._solve_quickly(b, transposed)
+        self._misses = 0 if x is not None else self._misses + 1
+        return x
 
     def solve(self, b: np.ndarray) -> np.ndarray:
         """x for b of shape (n,) or (n, k).

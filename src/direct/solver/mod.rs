@@ -8,7 +8,7 @@ use super::analysis::{self, Analysis};
 use super::factor::{Factor, caught};
 use super::goal::{Goal, Weights, norm};
 use super::options::{DirectOptions, Kind};
-use super::refine::{Refined, norms, refine};
+use super::refine::{FEW, Refined, norms, refine};
 use super::report::{DirectReport, Reason};
 use super::structures::Structures;
 use crate::direct::Factorable;
@@ -130,8 +130,12 @@ impl<T: Factorable> Direct<T> {
         let start = Instant::now();
         let finite = a.parts().values.iter().all(|value| value.is_finite());
         let Self { options, structures, .. } = &mut direct;
-        let chain = || if finite { analysis::chain(a, options, structures) } else { Vec::new() };
-        (direct.norms, direct.chain) = join(|| norms(a), chain);
+        let mut chain = || if finite { analysis::chain(a, options, structures) } else { Vec::new() };
+        (direct.norms, direct.chain) = match a.nonzeros() <= FEW {
+            // The way to another thread and back takes as long as these.
+            true => (norms(a), chain()),
+            false => join(|| norms(a), chain),
+        };
         if !finite {
             direct.reasons.push((direct.options.kind, Reason::NotFinite));
         }

@@ -1,16 +1,24 @@
 //! Solves with factors that are at hand: one product with A in working precision shows that x is good.
 
 use super::Direct;
+use crate::backend::with_offsets;
 use crate::direct::Factorable;
 use crate::direct::factor::caught;
-use crate::direct::goal::{Weights, inverses, norm, weighted_norm};
+use crate::direct::goal::{Weights, inverses};
 use crate::parallel::both;
 use crate::parallel::prelude::*;
+use crate::scalar::{Offset, Scalar};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Sums of squares in this range have neither underflowed nor overflowed.
 const SAFE: std::ops::Range<f64> = 1e-200..1e200;
+
+/// Numbers of a right-hand side and of A that are not worth another thread.
+const FEW: usize = 1 << 16;
+
+/// Right-hand sides for which fronts are read at once.
+const AT_ONCE: usize = 8;
 
 /// Units of rounding of a complex product beside that of a real one.
 const OF_COMPLEX: f64 = 4.0;
@@ -19,11 +27,11 @@ impl<T: Factorable> Direct<T> {
     /// x of A x = b (A^T x = b if `transposed`) for right-hand sides one after another, by the factor at hand and
     /// nothing else. Returns whether each x meets the tolerance as that of [`Direct::solve`] does, with the rounding
     /// errors of its residual added to the residual; if not, or if there is no factor, x is not to be used.
-    pub(crate) fn solve_quickly(
+    pub(crate) fn solve_quickly<S: Scalar<Double = T>>(
         &mut self,
         transposed: bool,
-        b: &[T],
-        x: &mut [T],
+        b: &[S],
+        x: &mut [S],
         (tolerance, weights): (f64, &Weights),
     ) -> bool {
         let n = self.a.rows();
@@ -42,14 +50,47 @@ impl<T: Factorable> Direct<T> {
             Some(weights) => weights.rows.as_deref(),
             None => weights.rows.as_deref().filter(|_| !transposed),
         };
+        if b.len() == n {
+            return self.solve_column(transposed, b, x, (tolerance, rows));
+        }
         let all = AtomicBool::new(true);
         // Columns are independent of each other, so that threads change no bits.
-        b.par_chunks(n).zip(x.par_chunks_mut(n)).for_each(|(b, x)| {
-            if all.load(Ordering::Relaxed) && !self.solve_column(transposed, b, x, (tolerance, rows)) {
+        let (group, least) = (AT_ONCE * n, FEW.div_ceil(AT_ONCE * (n + self.a.nonzeros())));
+        b.par_chunks(group).zip(x.par_chunks_mut(group)).with_min_len(least).for_each(|(b, x)| {
+            if all.load(Ordering::Relaxed) && !self.solve_group(transposed, b, x, (tolerance, rows)) {
                 all.store(false, Ordering::Relaxed);
             }
         });
         all.into_inner()
+    }
+
+    /// Solves for [`AT_ONCE`] columns at once, or for fewer one by one.
+    fn solve_group<S: Scalar<Double = T>>(
+        &self,
+        transposed: bool,
+        b: &[S],
+        x: &mut [S],
+        goal: (f64, Option<&[f64]>),
+    ) -> bool {
+        let n = self.a.rows();
+        let Some(factor) = &self.factor else { return false };
+        if b.len() < AT_ONCE * n {
+            let mut columns = b.chunks(n).zip(x.chunks_mut(n));
+            return columns.all(|(b, x)| self.solve_column(transposed, b, x, goal));
+        }
+        let given: [Vec<T>; AT_ONCE] =
+            std::array::from_fn(|k| b[k * n..(k + 1) * n].iter().map(|b| b.to_double()).collect());
+        let mut found = given.clone();
+        let applied = caught(|| {
+            factor.apply_several(transposed, &mut found);
+            Ok(())
+        });
+        let good = |(b, x): (&Vec<T>, &Vec<T>)| self.is_good(transposed, b, x, goal);
+        if applied.is_err() || !given.iter().zip(&found).all(good) {
+            return false;
+        }
+        x.iter_mut().zip(found.iter().flatten()).for_each(|(x, &found)| *x = S::from_double(found));
+        true
     }
 
     /// The weights of A^T: each column of A in units of its norm.
@@ -69,17 +110,24 @@ impl<T: Factorable> Direct<T> {
         self.column_weights.clone().unwrap_or_default()
     }
 
-    fn solve_column(&self, transposed: bool, b: &[T], x: &mut [T], goal: (f64, Option<&[f64]>)) -> bool {
+    fn solve_column<S: Scalar<Double = T>>(
+        &self,
+        transposed: bool,
+        b: &[S],
+        x: &mut [S],
+        goal: (f64, Option<&[f64]>),
+    ) -> bool {
         let Some(factor) = &self.factor else { return false };
-        let mut found = b.to_vec();
+        let b: Vec<T> = b.iter().map(|b| b.to_double()).collect();
+        let mut found = b.clone();
         let applied = caught(|| {
             factor.apply(transposed, &mut found);
             Ok(())
         });
-        if applied.is_err() || !self.is_good(transposed, b, &found, goal) {
+        if applied.is_err() || !self.is_good(transposed, &b, &found, goal) {
             return false;
         }
-        x.copy_from_slice(&found);
+        x.iter_mut().zip(found).for_each(|(x, found)| *x = S::from_double(found));
         true
     }
 
@@ -94,51 +142,54 @@ impl<T: Factorable> Direct<T> {
     ) -> bool {
         let unit = f64::EPSILON * if T::COMPLEX { OF_COMPLEX } else { 1.0 };
         let size = |value: T| value.re().abs() + value.im().abs();
-        let (mut plain, mut by_rows) = (0.0, 0.0);
+        // Sums of squares of the residual and of b: as they are, and with weights.
+        let (mut left, mut given) = ([0.0; 2], [0.0; 2]);
         let mut add = |row: usize, residual: T, sizes: f64, terms: usize| {
             let error = size(residual) + (terms as f64 + 4.0) * unit * sizes;
-            plain += error * error;
+            let (square, of_b) = (error * error, b[row].abs2());
+            left[0] += square;
+            given[0] += of_b;
             if let Some(weights) = weights {
-                by_rows += (weights[row] * error).powi(2);
+                let weight = weights[row] * weights[row];
+                left[1] += weight * square;
+                given[1] += weight * of_b;
             }
         };
-        if transposed {
-            let mut sums: Vec<(T, f64, u32)> = b.iter().map(|&b| (b, size(b), 0)).collect();
-            for (row, &x) in x.iter().enumerate() {
-                let (indices, values) = self.a.row(row);
-                for (&j, &value) in both(indices, values) {
-                    let (sum, sizes, terms) = &mut sums[j as usize];
-                    *sum -= value * x;
-                    *sizes += size(value) * size(x);
-                    *terms += 1;
+        with_offsets!(self.a.parts().offsets, offsets => {
+            let parts = self.a.parts();
+            let rows = offsets.windows(2).map(|pair| pair[0].to_usize()..pair[1].to_usize());
+            let rows = rows.map(|range| (&parts.indices[range.clone()], &parts.values[range]));
+            if transposed {
+                let mut sums: Vec<(T, f64, u32)> = b.iter().map(|&b| (b, size(b), 0)).collect();
+                for ((indices, values), &x) in rows.zip(x) {
+                    for (&j, &value) in both(indices, values) {
+                        let (sum, sizes, terms) = &mut sums[j as usize];
+                        *sum -= value * x;
+                        *sizes += size(value) * size(x);
+                        *terms += 1;
+                    }
+                }
+                for (j, (sum, sizes, terms)) in sums.into_iter().enumerate() {
+                    add(j, sum, sizes, terms as usize);
+                }
+            } else {
+                for (row, (indices, values)) in rows.enumerate() {
+                    let (mut sum, mut sizes) = (b[row], size(b[row]));
+                    for (&j, &value) in both(indices, values) {
+                        let x = x[j as usize];
+                        sum -= value * x;
+                        sizes += size(value) * size(x);
+                    }
+                    add(row, sum, sizes, values.len());
                 }
             }
-            sums.into_iter()
-                .enumerate()
-                .for_each(|(j, (sum, sizes, terms))| add(j, sum, sizes, terms as usize));
-        } else {
-            for (row, &b) in b.iter().enumerate() {
-                let (indices, values) = self.a.row(row);
-                let (mut sum, mut sizes) = (b, size(b));
-                for (&j, &value) in both(indices, values) {
-                    let x = x[j as usize];
-                    sum -= value * x;
-                    sizes += size(value) * size(x);
-                }
-                add(row, sum, sizes, values.len());
-            }
-        }
+        });
         // A residual of zero is good; a square that has underflowed is told from it by the other path.
-        let meets = |square: f64, norm: f64| {
-            (square == 0.0 || SAFE.contains(&square)) && square.sqrt() <= tolerance * norm && norm.is_finite()
+        let meets = |k: usize| {
+            (left[k] == 0.0 || SAFE.contains(&left[k]))
+                && SAFE.contains(&given[k])
+                && left[k].sqrt() <= tolerance * given[k].sqrt()
         };
-        let in_rows = match weights {
-            Some(weights) => {
-                let norm = weighted_norm(Some(weights), b);
-                norm > 0.0 && meets(by_rows, norm)
-            }
-            None => true,
-        };
-        in_rows && meets(plain, norm(b))
+        meets(0) && (weights.is_none() || meets(1))
     }
 }

@@ -130,6 +130,13 @@ impl<B: SolverBackend> Planner<'_, B> {
                 made => return Ok((made?, None)),
             }
         }
+        if let Some((format, values)) = self.before
+            && values == V::NAME
+            && let Ok(operator) = matrix::build::<T, B, V>(backend, format, &a)
+        {
+            // The pattern is that of before: another trial would come to the same.
+            return Ok((operator, None));
+        }
         let options = ChoiceOptions::default().products(self.products(a.rows()));
         let (operator, report) = matrix::choose::<T, V, B>(backend, a, &options)?.into_parts();
         Ok((operator, Some(report)))
@@ -170,8 +177,8 @@ fn format_decision<T: Scalar, V: Scalar, B: SolverBackend>(
 ) -> Decision {
     let why = match choice {
         Some(choice) => choice.to_string(),
-        None if at_once > 1 => format!("it can multiply {at_once} right-hand sides at once"),
-        None => "requested, or the format in which one launch runs many iterations".into(),
+        None if at_once > 1 => format!("{at_once} right-hand sides at once read the matrix once"),
+        None => "named, chosen for earlier values, or the one in which many iterations go in one call".into(),
     };
     let stored = a.storage_bytes();
     Decision {
