@@ -232,6 +232,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             options: &options,
             notes: &mut notes,
             mesh: None,
+            units: None,
             before: None,
         };
         let levels = planner.facts(nonzeros).may_take_levels().then_some(hermitian);
@@ -499,6 +500,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             options: &options,
             notes: &mut notes,
             mesh: None,
+            units: self.scaled.as_ref().and_then(Equilibrated::units),
             before,
         })?;
         self.core.replace(system, notes);

@@ -68,7 +68,9 @@ pub(super) struct Planner<'a, B: SolverBackend> {
     pub(super) notes: &'a mut Notes,
     /// The properties of a mesh, found before its unknowns were renumbered.
     pub(super) mesh: Option<Mesh>,
-    /// The format and the type of values that were chosen for the values before these, if there were some.
+    /// The caller's units, if the matrix was scaled.
+    pub(super) units: Option<Units>,
+    /// The format and the type of values that were chosen for earlier values of this pattern, if there were any.
     pub(super) before: Option<(&'static str, &'static str)>,
 }
 

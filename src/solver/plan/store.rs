@@ -134,7 +134,7 @@ impl<B: SolverBackend> Planner<'_, B> {
             && values == V::NAME
             && let Ok(operator) = matrix::build::<T, B, V>(backend, format, &a)
         {
-            // The pattern is that of before: another trial would come to the same.
+            // The pattern is unchanged, so another trial would choose the same format.
             return Ok((operator, None));
         }
         let options = ChoiceOptions::default().products(self.products(a.rows()));
@@ -177,8 +177,11 @@ fn format_decision<T: Scalar, V: Scalar, B: SolverBackend>(
 ) -> Decision {
     let why = match choice {
         Some(choice) => choice.to_string(),
-        None if at_once > 1 => format!("{at_once} right-hand sides at once read the matrix once"),
-        None => "named, chosen for earlier values, or the one in which many iterations go in one call".into(),
+        None if at_once > 1 => format!("it can multiply {at_once} right-hand sides at once"),
+        None => {
+            "requested, chosen for earlier values, or the format in which one launch runs many iterations"
+                .into()
+        }
     };
     let stored = a.storage_bytes();
     Decision {
