@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Makes residua.kernels, the archive of compiled kernels that packages carry (docs/gpu.md), on a machine without a GPU:
-# compiles src/backend/cuda/compile/units.txt with NVRTC 12.9, whose code drivers of CUDA 12 and 13 take. It is the same
-# for every processor. Refuses more than 12 MB.
+# compiles what solves can ask for (src/backend/cuda/compile/asked.rs) with NVRTC 12.9, whose code drivers of CUDA 12 and
+# 13 take. It is the same for every processor. Refuses more than 12 MB.
 #
-#     scripts/pack-kernels.sh [FILE [CHIP,CHIP,...]]      default: residua.kernels sm_80,sm_90,sm_100
+#     scripts/pack-kernels.sh [FILE [CHIP,CHIP,...]]      default: residua.kernels sm_80,sm_90
 #
-# A chip takes 3.8 MB (796 units of sm_90, 2026-11-28), so that three fit. The other chips compile at the first use.
+# 788 units took 3.8 MB for sm_90, packed as one, and those of sm_100 are a quarter larger (48 units, 2026-11-28): two
+# chips fit. Kernels for others are compiled at their first use.
 #
 # RESIDUA names a command that is built already, RESIDUA_NVRTC another compiler. Needs Python's pip and zstd.
 set -euo pipefail
@@ -23,6 +24,6 @@ if [ -z "${RESIDUA:-}" ]; then
     cargo build --locked --release --bin residua
     RESIDUA="${CARGO_TARGET_DIR:-target}/release/residua"
 fi
-"$RESIDUA" devices --pack "$file" --chips "${2:-sm_80,sm_90,sm_100}"
+"$RESIDUA" devices --pack "$file" --chips "${2:-sm_80,sm_90}"
 size=$(wc -c <"$file")
 [ "$size" -le $most ] || { echo "$file: $size bytes, more than $most" >&2; exit 1; }

@@ -2,9 +2,11 @@
 //! chooses for matrices of some size on some chip. The choices themselves are called, so a class that is new there is
 //! in the next package without having been seen.
 //!
-//! Left to be compiled at their first use: offsets of 64 bits, since matrices of 2^32 entries take longer to read;
-//! persistent iterations with a diagonal that exceeds single precision; chunks of SELL that are not as high as a warp;
-//! and what is no part of a solve. Units with a program stand in `units.txt` ([`list`](super::list)).
+//! Left to be compiled at their first use, since packages have 12 MB for kernels: offsets of 64 bits (matrices of 2^32
+//! entries take longer to read); persistent iterations with a diagonal that exceeds single precision, or with complex
+//! values that are narrower than vectors; chunks of SELL that are not as high as a warp; compressed sections with codes
+//! or narrowed values; stencils with holes; several right-hand sides with rows of unlike lengths; several GPUs; and what
+//! is no part of a solve. Units with a program stand in `units.txt` ([`list`](super::list)).
 
 use super::Unit;
 use crate::backend::RowExtent;
@@ -135,15 +137,7 @@ fn without_values(asked: &mut Asked) {
     for offset in ["u32", "u64"] {
         asked.all(["convert_sizes.cu", "index.cu"].map(|file| Unit::new(file).with("OFFSET", offset)));
     }
-    let files = [
-        "bfs_part.cu",
-        "cg_layout.cu",
-        "colour.cu",
-        "components.cu",
-        "diagonals.cu",
-        "grid_order.cu",
-        "pattern.cu",
-    ];
+    let files = ["cg_layout.cu", "colour.cu", "components.cu", "diagonals.cu", "grid_order.cu", "pattern.cu"];
     asked.all(files.map(narrow));
     asked.add(narrow("compressed_sizes.cu").with("TARGET", "u32"));
     asked.shapes(narrow("row_shape.cu"), [tuning::row_shape(CHIPS[0], 1)]);
@@ -251,14 +245,13 @@ fn of_scalar<T: Scalar>(asked: &mut Asked) {
         "grid_linear.cu",
         "hessenberg.cu",
         "pair_scalars.cu",
-        "peers.cu",
         "scalars.cu",
         "vector.cu",
         "vector_block.cu",
     ];
     asked.all(files.map(typed::<T>));
     for diagonal in ["f32", T::Real::NAME] {
-        let files = ["cg_part.cu", "krylov.cu", "krylov_block.cu"];
+        let files = ["krylov.cu", "krylov_block.cu"];
         asked.all(files.map(|file| typed::<T>(file).with("DIAGONAL", diagonal)));
     }
     asked.add(typed::<T>("gather_sum.cu").with("SOURCE", "u32"));
@@ -269,7 +262,6 @@ fn of_scalar<T: Scalar>(asked: &mut Asked) {
     batches::<T>(asked);
 
     let of = |file| typed::<T>(file).with("OFFSET", "u32");
-    asked.add(of("peers_rows.cu"));
     asked.add(of("incomplete.cu").class(tuning::ONE_CLASS));
     asked.all(tuning::TRIANGULAR.map(|class| of("triangular.cu").class(class)));
     let of = |file| of(file).with("TARGET", "u32");
@@ -285,12 +277,11 @@ fn of_scalar<T: Scalar>(asked: &mut Asked) {
 
     compressing::<T>(asked);
     asked.all(tuning::STENCILS.map(|places| typed::<T>("compressed_stencil.cu").class(places)));
-    asked.all(
-        tuning::grid_classes::<T>().into_iter().map(|class| typed::<T>("compressed_grid.cu").class(class)),
-    );
-    asked.all(
-        tuning::march_classes::<T>().into_iter().map(|class| typed::<T>("compressed_march.cu").class(class)),
-    );
+    let [grids, marches] = [tuning::grid_classes::<T>(), tuning::march_classes::<T>()];
+    for (file, classes) in [("compressed_grid.cu", grids), ("compressed_march.cu", marches)] {
+        let whole = classes.into_iter().filter(|&class| class < tuning::GRID_HOLES);
+        asked.all(whole.map(|class| typed::<T>(file).class(class)));
+    }
 }
 
 /// Batches of small systems.
@@ -313,42 +304,34 @@ fn batches<T: Scalar>(asked: &mut Asked) {
     }
 }
 
-/// From a matrix to the compressed format and back. Sections hold values as they are, narrower, or as codes.
+/// From a matrix to the compressed format and back.
 fn compressing<V: Scalar>(asked: &mut Asked) {
     let survey = Unit::new("compressed_survey.cu").with("VALUE", V::NAME).with("OFFSET", "u32");
-    let of = |file, stored| {
-        let unit = Unit::new(file).with("VALUE", V::NAME).with("STORED", stored);
+    let of = |file| {
+        let unit = Unit::new(file).with("VALUE", V::NAME).with("STORED", V::NAME);
         unit.with("OFFSET", "u32").with("TARGET", "u32")
     };
-    let held = |shape: Shape, columns, values| shape.variant("COLUMNS", columns).variant("VALUES", values);
+    let held =
+        |shape: Shape, columns| shape.variant("COLUMNS", columns).variant("VALUES", "COMPRESSED_STORED");
     let (fill, restore) = ("compressed_fill.cu", "compressed_restore.cu");
     for lines in [false, true] {
-        let by_kinds = |shape| held(shape, "COMPRESSED_KINDS", "COMPRESSED_STORED");
-        asked.shapes(of(fill, V::NAME), [by_kinds(tuning::compressed_blocks(1, lines))]);
+        let by_kinds = |shape| held(shape, "COMPRESSED_KINDS");
+        asked.shapes(of(fill), [by_kinds(tuning::compressed_blocks(1, lines))]);
         for (rows, nonzeros) in sizes() {
             let rows = tuning::compressed_rows(CHIPS[0], rows, nonzeros, lines);
-            asked.shapes(of(fill, V::NAME), [by_kinds(rows)]);
+            asked.shapes(of(fill), [by_kinds(rows)]);
         }
-        asked.shapes(of(restore, V::NAME), [by_kinds(tuning::compressed_places(1, lines))]);
+        asked.shapes(of(restore), [by_kinds(tuning::compressed_places(1, lines))]);
     }
     for chip in CHIPS {
         asked.shapes(survey, sizes().map(|(rows, nonzeros)| tuning::compressed_survey(chip, rows, nonzeros)));
     }
-    for columns in ["COMPRESSED_KINDS", "COMPRESSED_CODES", "COMPRESSED_WIDE"] {
-        for (values, stored) in stored_as::<V>() {
-            let shape = held(tuning::compressed_fills(1, 1, true).0, columns, values);
-            asked.all([fill, restore].map(|file| shape.unit(of(file, stored))));
-        }
+    for columns in ["COMPRESSED_KINDS", "COMPRESSED_WIDE"] {
+        let shape = held(tuning::compressed_fills(1, 1, true).0, columns);
+        asked.all([fill, restore].map(|file| shape.unit(of(file))));
     }
-    for stored in [V::NAME, V::Narrow::NAME] {
-        let deal = Unit::new("compressed_deal.cu").with("VALUE", V::NAME).with("STORED", stored);
-        asked.add(deal.with("OFFSET", "u32"));
-    }
-}
-
-/// How sections hold values: the form, and the type that is named where they are stored.
-fn stored_as<V: Scalar>() -> [(&'static str, &'static str); 3] {
-    [("COMPRESSED_CODES", V::NAME), ("COMPRESSED_STORED", V::NAME), ("COMPRESSED_STORED", V::Narrow::NAME)]
+    let deal = Unit::new("compressed_deal.cu").with("VALUE", V::NAME).with("STORED", V::NAME);
+    asked.add(deal.with("OFFSET", "u32"));
 }
 
 /// Products and Krylov steps of vectors of T with a matrix of V.
@@ -365,6 +348,9 @@ fn of_matrix<T: Scalar, V: Scalar + Widen<T>>(asked: &mut Asked) {
         for chip in CHIPS {
             let by_lanes = [tuning::csr(chip, rows, nonzeros), tuning::rows(chip, rows)];
             asked.shapes(narrow("csr_krylov.cu"), by_lanes);
+            if T::COMPLEX && size_of::<V>() < size_of::<T>() {
+                continue;
+            }
             let on_chip = tuning::resident(chip, rows, nonzeros);
             let classes = || on_chip.iter().map(|way| way.class);
             let cg = typed::<T>("cg_resident.cu").with("DIAGONAL", "f32").with("STORED", V::NAME);
@@ -389,19 +375,11 @@ fn of_matrix<T: Scalar, V: Scalar + Widen<T>>(asked: &mut Asked) {
     let of = |file| typed::<T>(file).with("VALUE", V::NAME);
     asked.add(of("compressed_kinds.cu"));
     asked.add(of("compressed_long.cu").with("OFFSET", "u32"));
-    let in_sections = |stored| of("compressed.cu").with("STORED", stored).with("OFFSET", "u32");
-    for columns in ["COMPRESSED_KINDS", "COMPRESSED_CODES", "COMPRESSED_WIDE"] {
-        let by_kinds = columns == "COMPRESSED_KINDS";
-        let forms =
-            stored_as::<V>().into_iter().filter(|(values, _)| !by_kinds || *values == "COMPRESSED_CODES");
-        for (values, stored) in forms.chain([("COMPRESSED_ONE", V::NAME)]) {
-            for quads in [1, 100] {
-                let shape = tuning::compressed_sections::<T>(1, quads, values == "COMPRESSED_STORED", false);
-                let shape = shape.variant("COLUMNS", columns).variant("VALUES", values);
-                asked.shapes(in_sections(stored), [shape]);
-            }
-        }
-    }
+    let sections = [1, 100].map(|quads| tuning::compressed_sections::<T>(1, quads, true, false));
+    let wide =
+        |shape: Shape| shape.variant("COLUMNS", "COMPRESSED_WIDE").variant("VALUES", "COMPRESSED_STORED");
+    let compressed = of("compressed.cu").with("STORED", V::NAME).with("OFFSET", "u32");
+    asked.shapes(compressed, sections.map(wide));
 }
 
 /// Products in CSR with rows of these lengths.
@@ -426,9 +404,9 @@ fn csr<T: Scalar, V: Scalar + Widen<T>>(asked: &mut Asked, longest: usize, (rows
     }
     for vectors in VECTORS {
         for aligned in [false, true] {
-            match tuning::csr_block::<T, V>(extent, (rows, nonzeros), vectors, aligned) {
-                CsrBlock::Rows { shape, .. } => asked.add(shape.unit(of("csr_block.cu"))),
-                CsrBlock::Tiles { shape, .. } => asked.add(shape.unit(of("csr_block_tiles.cu"))),
+            let way = tuning::csr_block::<T, V>(extent, (rows, nonzeros), vectors, aligned);
+            if let CsrBlock::Rows { shape, .. } = way {
+                asked.add(shape.unit(of("csr_block.cu")));
             }
         }
     }
@@ -441,10 +419,15 @@ mod tests {
     use crate::backend::cuda::compile::list::recorded_units;
     use std::collections::BTreeSet;
 
-    /// Files that no solve uses: what they do is for those who call primitives and products by name.
-    const NOT_OF_A_SOLVE: [&str; 7] = [
+    /// What packages leave out, and files for those who call primitives and products by name.
+    const NOT_PACKED: [&str; 12] = [
+        "bfs_part.cu",
+        "cg_part.cu",
+        "csr_block_tiles.cu",
         "linear_update.cu",
         "merge.cu",
+        "peers.cu",
+        "peers_rows.cu",
         "reduce_by_key.cu",
         "scan_any.cu",
         "segmented.cu",
@@ -455,7 +438,7 @@ mod tests {
     #[test]
     fn every_file_of_a_solve_is_asked_for() {
         let asked: BTreeSet<&str> = asked_units().iter().map(Unit::source).collect();
-        let files = SOURCES.iter().map(|(file, _)| *file).filter(|file| !NOT_OF_A_SOLVE.contains(file));
+        let files = SOURCES.iter().map(|(file, _)| *file).filter(|file| !NOT_PACKED.contains(file));
         assert_eq!(asked, files.collect());
     }
 
@@ -463,8 +446,7 @@ mod tests {
     #[test]
     fn what_solves_were_seen_to_load_is_asked_for() {
         let asked: HashSet<&Unit> = asked_units().iter().collect();
-        let of_a_solve =
-            |unit: &Unit| !NOT_OF_A_SOLVE.contains(&unit.source()) && unit.source() != "scalars.cu";
+        let of_a_solve = |unit: &Unit| !NOT_PACKED.contains(&unit.source()) && unit.source() != "scalars.cu";
         let seen = recorded_units();
         let missing: Vec<String> = seen
             .iter()
