@@ -8,6 +8,9 @@ mod collection;
 #[path = "common/device.rs"]
 mod device;
 #[cfg(feature = "cuda")]
+#[path = "common/fronts.rs"]
+mod fronts;
+#[cfg(feature = "cuda")]
 #[path = "direct/fronts_on_device.rs"]
 mod fronts_on_device;
 #[cfg(feature = "cuda")]

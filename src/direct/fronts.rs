@@ -73,3 +73,197 @@ impl Structure {
         plan(a, tree, &Preparation { scaling, rows: rows.as_ref(), partners, least: *least, block })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::NO_FRONT;
+    use crate::generate;
+    use crate::random::Random;
+    use crate::scalar::Real;
+    use num_complex::Complex;
+
+    /// Factors by a plan, as a device would make them: each front is put together as a dense matrix.
+    struct Reference<'a, T> {
+        plan: &'a FrontPlan,
+        factors: Vec<T>,
+    }
+
+    /// The inverse of an n x n matrix by columns, with pivots from columns.
+    fn inverse<T: Factorable>(a: &[T], n: usize) -> Vec<T> {
+        let mut a = a.to_vec();
+        let mut inverse: Vec<T> =
+            (0..n * n).map(|k| T::from_f64(if k / n == k % n { 1.0 } else { 0.0 })).collect();
+        for k in 0..n {
+            let size = |i: &usize| a[k * n + i].abs2().to_f64();
+            let pivot = (k..n).max_by(|i, j| size(i).total_cmp(&size(j))).unwrap();
+            for values in [&mut a, &mut inverse] {
+                values.chunks_exact_mut(n).for_each(|column| column.swap(k, pivot));
+            }
+            let (column, over) = (a[k * n..(k + 1) * n].to_vec(), T::from_f64(1.0) / a[k * n + k]);
+            for values in [&mut a, &mut inverse] {
+                for other in values.chunks_exact_mut(n) {
+                    let own = other[k] * over;
+                    (0..n).for_each(|i| other[i] -= column[i] * own);
+                    other[k] = own;
+                }
+            }
+        }
+        inverse
+    }
+
+    impl<'a, T: Factorable> Reference<'a, T> {
+        fn new(plan: &'a FrontPlan, values: &[T]) -> Self {
+            let mut factors = vec![T::default(); plan.entries() as usize];
+            for (k, &target) in plan.targets.iter().enumerate() {
+                let scale = plan.scales.as_ref().map_or(1.0, |scales| scales[k]);
+                assert_eq!(factors[target as usize], T::default(), "entries have places of their own");
+                factors[target as usize] = values[k] * T::from_f64(scale);
+            }
+            let mut contributions: Vec<Vec<T>> = vec![Vec::new(); plan.len()];
+            for front in 0..plan.len() {
+                let (w, r) = plan.shape(front);
+                let m = w + r;
+                let at = plan.factors_at[front] as usize;
+                let mut dense = factors[at..at + m * w].to_vec();
+                dense.resize(m * m, T::default());
+                (0..r).for_each(|j| {
+                    let own = &factors[at + m * w + j * w..][..w];
+                    dense[(w + j) * m..][..w].copy_from_slice(own);
+                });
+                for child in (0..front).filter(|&child| plan.parents[child] == front as u32) {
+                    let places = &plan.places[plan.rows_at[child]..plan.rows_at[child + 1]];
+                    for (k, &value) in contributions[child].iter().enumerate() {
+                        let (i, j) = (places[k % places.len()], places[k / places.len()]);
+                        dense[j as usize * m + i as usize] += value;
+                    }
+                }
+                let blocks = &plan.blocks[plan.blocks_at[front]..plan.blocks_at[front + 1]];
+                for block in blocks.windows(2) {
+                    let (begin, end) = (block[0] as usize, block[1] as usize);
+                    let n = end - begin;
+                    let d: Vec<T> = (0..n * n).map(|k| dense[(begin + k / n) * m + begin + k % n]).collect();
+                    let d = inverse(&d, n);
+                    for i in end..m {
+                        let row: Vec<T> = (begin..end).map(|k| dense[k * m + i]).collect();
+                        for j in 0..n {
+                            dense[(begin + j) * m + i] =
+                                row.iter().enumerate().map(|(k, &f)| f * d[j * n + k]).sum();
+                        }
+                    }
+                    for j in end..m {
+                        for k in begin..end {
+                            let e = dense[j * m + k];
+                            (end..m).for_each(|i| {
+                                let v = dense[k * m + i];
+                                dense[j * m + i] -= v * e;
+                            });
+                        }
+                    }
+                    (0..n * n).for_each(|k| dense[(begin + k / n) * m + begin + k % n] = d[k]);
+                }
+                factors[at..at + m * w].copy_from_slice(&dense[..m * w]);
+                for j in 0..r {
+                    factors[at + m * w + j * w..][..w].copy_from_slice(&dense[(w + j) * m..][..w]);
+                    contributions[front].extend_from_slice(&dense[(w + j) * m + w..(w + j + 1) * m]);
+                }
+            }
+            Self { plan, factors }
+        }
+
+        fn solve(&self, b: &[T]) -> Vec<T> {
+            let plan = self.plan;
+            let (rows, columns) = plan.scaling.clone().unwrap_or_default();
+            let scaled = |value: T, scales: &[f64], k: usize| {
+                value * T::from_f64(scales.get(k).copied().unwrap_or(1.0))
+            };
+            let mut y: Vec<T> =
+                plan.from.iter().enumerate().map(|(k, &old)| scaled(b[old as usize], &rows, k)).collect();
+            let row_of = |front: usize, i: usize| {
+                let (w, _) = plan.shape(front);
+                if i < w {
+                    plan.begin[front] as usize + i
+                } else {
+                    plan.rows[plan.rows_at[front] + i - w] as usize
+                }
+            };
+            let of = |front: usize| {
+                let (w, r) = plan.shape(front);
+                let blocks = &plan.blocks[plan.blocks_at[front]..plan.blocks_at[front + 1]];
+                (w, w + r, plan.factors_at[front] as usize, blocks)
+            };
+            for front in 0..plan.len() {
+                let (_, m, at, blocks) = of(front);
+                for block in blocks.windows(2) {
+                    for k in block[0] as usize..block[1] as usize {
+                        for i in block[1] as usize..m {
+                            let known = y[row_of(front, k)];
+                            y[row_of(front, i)] -= self.factors[at + k * m + i] * known;
+                        }
+                    }
+                }
+            }
+            for front in (0..plan.len()).rev() {
+                let (w, m, at, blocks) = of(front);
+                for block in blocks.windows(2).rev() {
+                    let (begin, end) = (block[0] as usize, block[1] as usize);
+                    let left: Vec<T> = (begin..end)
+                        .map(|k| {
+                            let e =
+                                |j: usize| if j < w { at + j * m + k } else { at + w * m + (j - w) * w + k };
+                            y[row_of(front, k)]
+                                - (end..m).map(|j| self.factors[e(j)] * y[row_of(front, j)]).sum::<T>()
+                        })
+                        .collect();
+                    for k in begin..end {
+                        y[row_of(front, k)] = left
+                            .iter()
+                            .enumerate()
+                            .map(|(j, &l)| self.factors[at + (begin + j) * m + k] * l)
+                            .sum();
+                    }
+                }
+            }
+            let mut x = vec![T::default(); y.len()];
+            plan.to.iter().enumerate().for_each(|(k, &old)| x[old as usize] = scaled(y[k], &columns, k));
+            x
+        }
+    }
+
+    fn check<T: Factorable>(name: &str, a: &Csr<T>, block: u32) {
+        let plan = Structure::found(a, f64::EPSILON, f64::INFINITY).unwrap().plan(a, block);
+        let mut random = Random::new(3);
+        let known: Vec<T> = (0..a.rows()).map(|_| T::from_f64(random.unit() - 0.5)).collect();
+        let mut b = vec![T::default(); a.rows()];
+        a.product(&crate::Host, T::one(), &known, T::default(), &mut b).unwrap();
+        let x = Reference::new(&plan, a.parts().values).solve(&b);
+        let error = x.iter().zip(&known).map(|(&x, &known)| (x - known).abs().to_f64()).fold(0.0, f64::max);
+        assert!(error < 1e-6, "{name} with blocks of {block}: {error:e}");
+        assert!(plan.parents.iter().any(|&parent| parent == NO_FRONT));
+    }
+
+    #[test]
+    fn a_plan_leads_to_the_solution() {
+        for block in [1, 3, 64] {
+            check("grid", &generate::poisson2d(17, 13).unwrap(), block);
+            check("cube", &generate::poisson3d(6, 5, 7).unwrap(), block);
+            check("wind", &generate::convection_diffusion([7, 8, 5], 0.01).unwrap(), block);
+            check("arrow", &generate::arrow(60).unwrap(), block);
+            check("one row", &generate::diagonal(1).unwrap(), block);
+            let many = generate::along_the_diagonal(&generate::poisson2d(3, 3).unwrap(), 9).unwrap();
+            check("components", &many, block);
+            check::<Complex<f64>>("waves", &generate::helmholtz_absorbing([15, 14, 1], 10.0).unwrap(), block);
+        }
+        // Where rows are pairs, their blocks hold both.
+        check("program", &generate::quadratic_program(120, 60, 10.0, 1).unwrap(), 8);
+        check("saddle point", &generate::stokes([8, 7, 1], 1.0, true).unwrap(), 8);
+        check("circuit", &generate::circuit(200, 1e3, 1).unwrap(), 8);
+    }
+
+    #[test]
+    fn a_column_without_a_row_is_told() {
+        let a = Csr::from_parts(2, 2, vec![0, 1, 2], vec![0, 0], vec![1.0, 2.0]).unwrap();
+        let reason = Structure::new::<f64>(&a, f64::INFINITY).err().unwrap();
+        assert!(matches!(reason, Reason::StructurallySingular { rank: 1, .. }), "{reason}");
+    }
+}

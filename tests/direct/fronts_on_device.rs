@@ -1,38 +1,13 @@
 //! Factorisations in dense fronts on a device. Skips with a message if there is none.
 
 use crate::device::device;
+use crate::fronts::{by_fronts, check, dense, residual, right_hand_side};
 use crate::random::Random;
-use crate::{Class, matrix, product, relative};
+use crate::{Class, matrix, product};
 use num_complex::Complex;
-use residua::direct::{DeviceOptions, DeviceReport, Kind, OnDevice, Reason};
+use residua::direct::{DeviceOptions, OnDevice, Reason};
 use residua::generate;
 use residua::{Backend, Csr, Cuda, Scalar};
-
-fn by_fronts() -> DeviceOptions {
-    let mut options = DeviceOptions::default();
-    options.library = false;
-    options
-}
-
-/// Solves with b = A x, x random, and returns the report, x and the relative residual, computed here.
-fn solved<T: Scalar>(cuda: &Cuda, a: &Csr<T>, tolerance: f64) -> (DeviceReport, Vec<T>, f64) {
-    let b = product(a, &Random(5).vector(a.columns()));
-    let mut direct = OnDevice::planned(cuda, &a.to_backend(cuda).unwrap(), by_fronts()).unwrap();
-    let mut x = cuda.zeros(a.columns()).unwrap();
-    let report = direct.solve(&cuda.upload(b.clone()).unwrap(), &mut x, tolerance).unwrap();
-    let x = cuda.download(&x).unwrap();
-    let residual = relative(a, &b, &x);
-    (report, x, residual)
-}
-
-fn check<T: Scalar>(cuda: &Cuda, name: &str, a: &Csr<T>, tolerance: f64) {
-    let (report, x, residual) = solved(cuda, a, tolerance);
-    assert!(report.solved && residual <= 1.1 * tolerance, "{name} {}: {residual:e}, {report:?}", T::NAME);
-    assert_eq!((report.kind, report.library.as_deref()), (Kind::FrontalLu, None), "{name}");
-    let (_, again, _) = solved(cuda, a, tolerance);
-    let same = x.iter().zip(&again).all(|(a, b)| a.bits() == b.bits());
-    assert!(same, "{name} {}: other bits in another run", T::NAME);
-}
 
 fn of_type<T: Scalar>(cuda: &Cuda, tolerance: f64, classes: &[Class]) {
     let mut random = Random(3);
@@ -55,14 +30,6 @@ fn matrices_of_all_types_and_classes_are_solved_in_fronts() {
     of_type::<Complex<f32>>(&cuda, 1e-4, &[Unsymmetric, Definite, Hermitian, Symmetric]);
 }
 
-/// One front.
-fn dense(n: usize) -> Csr<f64> {
-    let mut random = Random(7);
-    let values = random.vector::<f64>(n * n);
-    let entries = (0..n * n).map(|k| (k / n, k % n, if k / n == k % n { 2.0 } else { values[k] }));
-    of_entries(n, entries)
-}
-
 fn of_entries(n: usize, entries: impl IntoIterator<Item = (usize, usize, f64)>) -> Csr<f64> {
     let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
     let mut row = 0;
@@ -83,7 +50,7 @@ fn fronts_of_every_size_and_shape_lead_to_x() {
     let Some(cuda) = device() else { return };
     // One front, of one block of pivots, of several with a ragged end, and such that solves go through it by parts.
     for n in [15, 16, 17, 31, 33, 63, 64, 65, 100, 129, 333, 700] {
-        check(&cuda, &format!("dense {n}"), &dense(n), 1e-10);
+        check(&cuda, &format!("dense {n}"), &dense::<f64>(n), 1e-10);
     }
     check(&cuda, "arrow", &generate::arrow(3000).unwrap(), 1e-10);
     check(&cuda, "chain", &generate::poisson2d(2000, 1).unwrap(), 1e-10);
@@ -107,8 +74,8 @@ fn new_values_need_no_other_structure_in_fronts() {
         let solve = |direct: &mut OnDevice<f64, Cuda>, a: &Csr<f64>| {
             let (b, mut x) = (product(a, &vec![1.0; n]), cuda.zeros(n).unwrap());
             let told = direct.solve(&cuda.upload(b.clone()).unwrap(), &mut x, 1e-12).unwrap();
-            let residual = relative(a, &b, &cuda.download(&x).unwrap());
-            assert!(told.solved && residual < 2e-12, "{class:?}: {told:?}");
+            let left = residual(a, &b, &cuda.download(&x).unwrap());
+            assert!(told.solved && left < 2e-12, "{class:?}: {told:?}");
             told
         };
         let first = solve(&mut direct, &a);
@@ -123,19 +90,21 @@ fn new_values_need_no_other_structure_in_fronts() {
 #[test]
 fn several_right_hand_sides_go_through_fronts_together() {
     let Some(cuda) = device() else { return };
-    for a in
-        [matrix::<f64>(&mut Random(8), 50, Class::Scaled), dense(600), generate::poisson2d(40, 41).unwrap()]
-    {
+    for a in [
+        matrix::<f64>(&mut Random(8), 50, Class::Scaled),
+        dense::<f64>(600),
+        generate::poisson2d(40, 41).unwrap(),
+    ] {
         let n = a.rows();
-        let b: Vec<f64> = (0..7).flat_map(|seed| product(&a, &Random(seed).vector(n))).collect();
+        let b: Vec<f64> = (0..7).flat_map(|seed| right_hand_side(&a, seed)).collect();
         let mut direct = OnDevice::planned(&cuda, &a.to_backend(&cuda).unwrap(), by_fronts()).unwrap();
         let mut x = cuda.zeros(7 * n).unwrap();
         let told = direct.solve_several(7, &cuda.upload(b.clone()).unwrap(), &mut x).unwrap();
         let x = cuda.download(&x).unwrap();
         for number in 0..7 {
             let part = n * number..n * (number + 1);
-            let residual = relative(&a, &b[part.clone()], &x[part]);
-            assert!(residual < 1e-10 && told[number] < 1e-10, "{n} {number}: {residual:e} {told:?}");
+            let left = residual(&a, &b[part.clone()], &x[part]);
+            assert!(left < 1e-10 && told[number] < 1e-10, "{n} {number}: {left:e} {told:?}");
         }
     }
 }

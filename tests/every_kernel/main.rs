@@ -18,6 +18,9 @@ mod compressed_cases;
 #[path = "../common/formats/mod.rs"]
 mod formats;
 #[allow(dead_code)]
+#[path = "../common/fronts.rs"]
+mod fronts;
+#[allow(dead_code)]
 #[path = "../common/graph.rs"]
 mod graph;
 #[path = "../common/grid.rs"]
@@ -64,7 +67,7 @@ use systems::device::device;
 /// A named group of cases that run together.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 70] = [
+const GROUPS: [Group; 71] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -120,6 +123,7 @@ const GROUPS: [Group; 70] = [
     ("incomplete-factors", triangular::factor_cases),
     ("incomplete-complex", triangular::complex_factor_cases),
     ("incomplete-pivots", triangular::failing_pivot_cases),
+    ("fronts", fronts::small_cases),
     ("peers", peers::one_rank),
     ("boxes", grid::boxes_of_points),
     ("boxes-between", grid::points_between),
