@@ -456,8 +456,13 @@ mod tests {
         for row in 0..n {
             for column in row.saturating_sub(below)..(row + above + 1).min(n) {
                 across.push(column as u32);
-                let small = if row == column { 1e-3 } else { 1.0 };
-                values.push(Complex::new(small * number(), small * number()));
+                // Without rows below there is no pivot but the diagonal.
+                let (small, shift) = match (row == column, below) {
+                    (true, 0) => (1.0, 3.0),
+                    (true, _) => (1e-3, 0.0),
+                    _ => (1.0, 0.0),
+                };
+                values.push(Complex::new(small * number() + shift, small * number()));
             }
             starts.push(across.len() as u32);
         }

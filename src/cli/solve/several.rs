@@ -4,10 +4,15 @@ use super::rhs::Rhs;
 use super::{Arguments, one};
 use crate::cli::{Ending, Failure, console, interrupt};
 use crate::market::{self, Format};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// Stands for a matrix's name in the names of other files.
 const NAME: &str = "{}";
+
+/// The maximum number of bytes in a line with one number.
+const LINE: u64 = 64;
 
 /// Solves one system after another. One that cannot be read or solved is told, and the next ones go on.
 pub(super) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
@@ -80,6 +85,16 @@ fn name(matrix: &Path) -> String {
     rest.to_string()
 }
 
+/// Whether a file has a single column: as a Matrix Market array, or as numbers one below the other.
+fn is_vector(path: &Path) -> bool {
+    if let Ok(header) = market::read_header(path) {
+        return header.format() == Format::Array && header.columns() == 1;
+    }
+    let mut line = String::new();
+    let read = File::open(path).and_then(|file| BufReader::new(file.take(LINE)).read_line(&mut line));
+    read.is_ok() && line.trim().parse::<f64>().is_ok()
+}
+
 /// Refuses what would be written over, or asked for twice.
 fn check(arguments: &Arguments, matrices: &[&Path]) -> Result<(), Failure> {
     #[cfg(all(unix, feature = "ranks"))]
@@ -91,15 +106,12 @@ fn check(arguments: &Arguments, matrices: &[&Path]) -> Result<(), Failure> {
     if matrices.contains(&Path::new("-")) {
         return Err(Failure::Usage("standard input ('-') is one matrix, and not one of several".into()));
     }
-    for path in &matrices[1..] {
-        // Other programs take the right-hand side as the second file.
-        let header = market::read_header(path).ok();
-        if header.is_some_and(|header| header.format() == Format::Array && header.columns() == 1) {
-            let path = path.display();
-            return Err(Failure::Usage(format!(
-                "{path} is a vector: a right-hand side is named by --rhs {path}"
-            )));
-        }
+    // Other programs take the right-hand side as the second file.
+    if let Some(path) = matrices[1..].iter().find(|path| is_vector(path)) {
+        let path = path.display();
+        return Err(Failure::Usage(format!(
+            "{path} is a vector: a right-hand side is named by --rhs {path}"
+        )));
     }
     let results = results(arguments).filter(|path| path.as_os_str() != "-");
     let mut names: Vec<String> = matrices.iter().map(|matrix| name(matrix)).collect();

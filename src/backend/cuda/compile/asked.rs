@@ -260,6 +260,11 @@ fn of_scalar<T: Scalar>(asked: &mut Asked) {
     asked.all([tuning::FEW_ROWS, 0].map(|class| typed::<T>("basis.cu").class(class)));
     asked.all(tuning::project_classes(bytes).map(|class| typed::<T>("basis_project.cu").class(class)));
     batches::<T>(asked);
+    asked.add(typed::<T>("fronts.cu"));
+    let small =
+        tuning::small_fronts(bytes).iter().map(|&rows| typed::<T>("fronts_small.cu").class(rows as u32));
+    asked.all(small);
+    asked.all(tuning::FRONT_SOLVE_CLASSES.map(|class| typed::<T>("fronts_solve.cu").class(class)));
 
     let of = |file| typed::<T>(file).with("OFFSET", "u32");
     asked.add(of("incomplete.cu").class(tuning::ONE_CLASS));
@@ -267,6 +272,9 @@ fn of_scalar<T: Scalar>(asked: &mut Asked) {
     let of = |file| of(file).with("TARGET", "u32");
     let files = ["coarsen.cu", "spadd.cu", "spgemm_values.cu", "triangle.cu"];
     asked.all(files.map(|file| of(file).class(tuning::ONE_CLASS)));
+    if !T::COMPLEX {
+        asked.all([1, 2].map(|class| of("classical.cu").class(class)));
+    }
     asked.all(tuning::KNOWN_UNITS.map(|class| of("spgemm_known.cu").class(class)));
     asked.all(tuning::MERGED_UNITS.map(|class| of("spgemm_merged.cu").class(class)));
     asked.all(tuning::SORTED_CLASSES.map(|class| of("spgemm_sorted.cu").class(class)));
