@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 
 const K: usize = 300;
 
-/// One line of the grid: 4 x, less the neighbours left and right, below and above.
+/// y on one line of the grid: four times x, minus its neighbours left, right, below and above.
 fn line(row: usize, x: &[f64], y: &mut [f64]) {
     let here = &x[row * K..(row + 1) * K];
     for i in 0..K {

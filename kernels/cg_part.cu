@@ -18,7 +18,8 @@
 // Maximum number of ranks whose words fit shared memory (tuning `PART_RANKS`).
 constexpr u32 MOST_RANKS = 32;
 
-// The sums over all ranks of the last round that this rank has published, in shared memory.
+// Adds up, over all ranks, the sums of the last round in which this rank published its own. `totals` is in shared
+// memory, and is NaN if a rank's sums do not arrive.
 template <int COUNT> DEVICE void sums_of_all(u64 rank, u64 ranks, const u64* windows, u64* rounds, T* totals) {
     __shared__ u32 words[MOST_RANKS * COUNT * WORDS];
     const u64 round = rounds[0], own = windows[rank];

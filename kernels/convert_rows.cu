@@ -111,7 +111,8 @@ template <typename Move> DEVICE void along_rows(Line line, u32 first, Move move)
     }
 }
 
-// ELL's parameters for far columns.
+// How JDS and SELL split their columns (diagonals in JDS): the first `near` are transposed in tiles. The entries of the
+// others are left, in JDS, to the first `blocks` blocks, and in SELL to another kernel (`blocks` is 0). ELL has NONE.
 struct Far {
     u32 near, blocks;
 };

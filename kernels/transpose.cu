@@ -36,7 +36,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) run_heads(const u32* colum
     EACH(k, n) if (k == 0 || columns[k - 1] != columns[k]) cursors[columns[k]] -= C(k);
 }
 
-// Sources, rows and values are relative to this stretch.
+// `columns`, `sources`, `row_of` and `values` start at the current stretch, and sources count from there; the rows in
+// `row_of` are those of the whole matrix.
 extern "C" __global__ void __launch_bounds__(THREADS)
     place(const u32* columns, const u32* sources, const u32* row_of, const V* values, u64 n, const C* cursors, u32* to_rows, V* to_values) {
     EACH(k, n) {

@@ -6,7 +6,7 @@
 Solves a collection of systems with residua's Python package, in several processes that share a cache: real and complex
 matrices in double and single precision, structured and not, of sizes from a hundred to some million unknowns, by all
 methods, preconditioners and formats. What failed to solve matters little here; what raised is told. Each process begins
-at another place of a shuffled list and has so many seconds.
+at another place of a shuffled list and has SECONDS seconds.
 """
 
 import collections

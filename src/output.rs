@@ -161,7 +161,7 @@ impl Write for Output {
     }
 }
 
-/// The most symbolic links that are followed, as many as operating systems do.
+/// At most this many symbolic links are followed, as many as operating systems follow.
 const MOST_LINKS: usize = 40;
 
 /// The target of a path through all its symbolic links; the target need not exist.

@@ -150,7 +150,8 @@ fn the_environment_names_the_archive_or_turns_it_off() {
     }
 }
 
-/// The compiler's code for a unit is read back, including the compression by `zstd`.
+/// Code that the compiler made for a unit comes out of an archive unchanged. It is in a frame of `zstd`, but not
+/// compressed.
 #[test]
 fn what_is_compiled_comes_back() {
     let Ok(compiler) = Compiler::get() else {

@@ -38,7 +38,7 @@ pub fn peak<R>(b: &Cuda, call: impl FnOnce() -> Result<R>) -> Result<(R, f64)> {
     Ok((result, (b.peak_memory() - before) as f64))
 }
 
-/// The part of the measurements that is requested.
+/// The part of the measurements to run, from the argument `only:PART`; `None` means all.
 pub fn only() -> Option<String> {
     std::env::args().find_map(|word| word.strip_prefix("only:").map(String::from))
 }

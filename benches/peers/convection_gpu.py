@@ -7,7 +7,7 @@ Convection and diffusion on a grid of SIZE^3 points (7 points, upwind, cell Pecl
 elements on a Delaunay mesh of POINTS random points in the plane with streamline diffusion, in random order. b = A x
 with a random x, a true relative residual of 1e-8. Each way solves twice: first with all that it has to load and set
 up, and once more from a new solver. CuPy's incomplete LU is cuSPARSE's, without fill (`fill_factor=1`), and what it
-does not solve in so many iterations as take a minute is told by its residual.
+does not solve in as many iterations as take a minute shows in its residual.
 """
 
 import sys

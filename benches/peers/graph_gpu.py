@@ -117,7 +117,7 @@ class LaunchConfig(ctypes.Structure):
 
 
 def clusters_at_a_time(f, threads, size):
-    """How many clusters of so many blocks the device holds at a time."""
+    """How many clusters of `size` blocks the device holds at a time."""
     if size == 1:
         return SM()
     attribute = (ctypes.c_uint * 18)(4, 0, size, 1, 1)  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION

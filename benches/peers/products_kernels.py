@@ -525,7 +525,7 @@ def csr_block_tiles(a, t, v, x, y, vectors, alpha, beta, k, steps=None):
 
 
 def first_rows(a, steps):
-    """The first row of each tile of so many steps."""
+    """The first row of each tile of `steps` steps."""
     tiles = ceil(a.rows + a.nnz, steps)
     starts = cp.zeros(tiles + 1, np.uint32)
     kernel("row_shape.cu", "tile_rows", OFFSET="u32", THREADS=256, TILE=steps, SLACK=0)(

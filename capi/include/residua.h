@@ -502,8 +502,8 @@ int32_t residua_options_set_null_space(residua_options *options,
                                        const void *vectors);
 
 /*
- Sets vectors that A maps near to zero away from boundaries, for multigrid: `count` vectors of `n` elements, one
- after another, which are copied.
+ Sets the near null space for multigrid: `count` vectors of `n` elements, one after another, which are copied. A maps
+ each of them almost to zero, except near boundaries.
 
  Asked of the caller:
  `vectors` is null or has `n` times `count` elements.

@@ -37,7 +37,7 @@ pub(crate) fn length(what: &str, count: i64) -> Answer<usize> {
     usize::try_from(count).map_err(|_| Fault::argument(format!("{what} is {count}; it must be at least 0")))
 }
 
-/// The place of arrays.
+/// Where the caller's arrays are.
 #[derive(Clone, Copy)]
 pub(crate) enum Place {
     Host,

@@ -48,8 +48,8 @@ pub unsafe extern "C" fn residua_options_set_null_space(
     guard(|| by_type!(r#type, T => unsafe { null_space::<T>(options, n, count, vectors) }))
 }
 
-/// Sets vectors that A maps near to zero away from boundaries, for multigrid: `count` vectors of `n` elements, one
-/// after another, which are copied.
+/// Sets the near null space for multigrid: `count` vectors of `n` elements, one after another, which are copied. A maps
+/// each of them almost to zero, except near boundaries.
 ///
 /// # Safety
 /// `vectors` is null or has `n` times `count` elements.

@@ -124,8 +124,8 @@ impl<T: Value> Kept<T> {
         })
     }
 
-    /// With arrays at these addresses of the batch's GPU, so many numbers each. `long`: whether to listen for Ctrl-C,
-    /// which takes a thread.
+    /// Solves with arrays on the batch's GPU: each of `values`, `b` and `x` is an address and a number of elements.
+    /// `long`: whether to listen for Ctrl-C, which takes a thread.
     fn solve_there(
         &mut self,
         py: Python<'_>,

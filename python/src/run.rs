@@ -1,4 +1,5 @@
-//! Calls of the library from Python: without the interpreter's lock, responsive to Ctrl-C, and on threads that exist.
+//! Calls the library for Python: releases the interpreter's lock, responds to Ctrl-C, and uses a thread pool that is
+//! still valid after `fork`.
 //!
 //! A process made by `fork` has the memory of its parent's thread pool, but none of its threads: a loop given to the
 //! pool would never end. Therefore the process that first computes is remembered, and any other one gets a pool of its

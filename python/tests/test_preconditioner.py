@@ -26,7 +26,7 @@ def test_conjugate_gradients_of_scipy_take_them(name, dtype):
     x, count = iterations(linalg.cg, a, b, m, rtol=rtol)
     _, plain = iterations(linalg.cg, a, b, None, rtol=rtol)
     assert residual(a, x, b) <= 2 * rtol and count < plain
-    # Linear, and Hermitian positive definite.
+    # m must be Hermitian and positive definite, which is checked with one pair of vectors.
     u, v = np.random.default_rng(1).standard_normal((2, a.shape[0]))
     left, right = np.vdot(u, m @ v.astype(dtype)), np.vdot(m @ u.astype(dtype), v)
     assert abs(left - right) <= 1e-3 * abs(left) + 1e-4 and np.vdot(u, m @ u.astype(dtype)).real > 0

@@ -42,7 +42,8 @@ pub struct Assembly<B: RunSums> {
     pub(super) runs: Runs<B>,
 }
 
-/// Marked sources, and the number of nonzeros before each tile of them ([`RunSums::mark_runs`]).
+/// The source triplet of each summand, in sorted order, with the highest bit set where a new nonzero begins; and the
+/// number of nonzeros that begin before each tile ([`RunSums::mark_runs`]).
 #[derive(Debug)]
 pub(super) enum Runs<B: RunSums> {
     Narrow(B::Vec<u32>, B::Vec<u32>),
@@ -52,8 +53,8 @@ pub(super) enum Runs<B: RunSums> {
 }
 
 impl<B: super::Assemble> Assembly<B> {
-    /// Builds the matrix and its map from triplets that store every entry ([`Assembler::assembly`](super::Assembler)
-    /// has options).
+    /// Builds the matrix and its map from triplets of a matrix stored in full, not as one triangle. For other
+    /// symmetries see [`Assembler::assembly`](super::Assembler::assembly).
     ///
     /// # Errors
     /// If memory is insufficient, or the device fails.
@@ -73,9 +74,9 @@ impl<B: RunSums> Assembly<B> {
         self.nonzeros
     }
 
-    /// Replaces the values of `matrix`, which this map was made with (or a clone of its structure), by sums of new
-    /// triplet values, given in the order of the triplets. The result has the same bits as a new assembly. Allocates no
-    /// memory. The diagonal of a skew-symmetric or Hermitian matrix is not checked again.
+    /// Replaces the values of `matrix` by sums of new triplet values, given in the order of the triplets. `matrix` must
+    /// be the one that was built with this map, or have the same pattern. The result has the same bits as a new
+    /// assembly. Allocates no memory. The diagonal of a skew-symmetric or Hermitian matrix is not checked again.
     ///
     /// # Errors
     /// If the number of values differs from the number of triplets, or `matrix` has another shape or number of

@@ -62,7 +62,7 @@ pub trait Assemble: RunSums {
     }
 }
 
-/// Assembles triplets that store every entry: [`Assembler`] with its defaults.
+/// Assembles triplets of a matrix stored in full, not as one triangle: [`Assembler`] with its defaults.
 ///
 /// ```
 /// use residua::{Host, Triplets, assemble};

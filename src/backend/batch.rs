@@ -75,9 +75,9 @@ pub const UNCERTAIN: u32 = u32::MAX;
 /// precision: before it was rounded, x did meet the goal, so that no better one can be handed out.
 pub const LIMITED: u32 = 1 << 31;
 
-/// The most steps of refinement. Each has to halve the excess of the residual at least.
+/// The maximum number of steps of refinement. Each has to halve the excess of the residual at least.
 pub(crate) const REFINEMENTS: u32 = 4;
-/// The most iterations for a right-hand side.
+/// The maximum number of iterations for a right-hand side.
 pub(crate) const ITERATIONS: u32 = 500;
 /// As in `verdict`: the relative error of a computed norm in units of rounding, and the rounding errors of a row in
 /// addition to those of its products and sums.

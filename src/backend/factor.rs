@@ -88,7 +88,7 @@ pub struct FactorEstimate {
     pub flops: Option<f64>,
     /// Bytes that the factors keep.
     pub bytes: u64,
-    /// The most bytes during the factorisation.
+    /// The maximum number of bytes in use during the factorisation.
     pub peak: u64,
     /// Bytes that are free.
     pub free: u64,

@@ -21,7 +21,7 @@ use super::{Backend, ChebyshevStep, CsrParts, DIA_SECTION, GridStencil, Precondi
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
-/// The most neighbours of a point, including itself.
+/// The maximum number of neighbours of a point, including itself.
 pub const NEIGHBOURS: usize = 27;
 
 /// The points of a box: point (x, y, z) has the number x + nx (y + ny z).

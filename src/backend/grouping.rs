@@ -21,7 +21,7 @@ impl NodeState {
     pub const NOT_ASKED: u64 = 1;
 }
 
-/// The most unknowns of a block.
+/// The maximum number of unknowns in a block.
 pub const MOST_OF_BLOCK: u32 = 12;
 
 /// Sums of weights whose relative difference is smaller than this count as equal, because the couplings are equal apart

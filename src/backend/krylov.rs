@@ -115,7 +115,7 @@ impl<T: Scalar, B: VectorOps> Copy for Inverse<'_, T, B> {}
 /// same for all. Each system has its own alpha, beta and status, and the following holds for each: if one has ended,
 /// the others continue.
 pub trait KrylovSteps: VectorOps {
-    /// The most iterations of a call of [`KrylovSteps::csr_persistent`]; 0 if it declines every matrix.
+    /// The maximum number of iterations in a call of [`KrylovSteps::csr_persistent`]; 0 if it declines every matrix.
     const PERSISTENT_ITERATIONS: usize = 0;
 
     /// alpha = rho / p.q; r -= alpha q; r.r to the state, and r.z to `rz` for an identity or diagonal inverse.

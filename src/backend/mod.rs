@@ -174,8 +174,8 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// If lengths differ, and as [`Backend::download`].
     fn read<T: Element>(&self, from: &Self::Slice<T>, to: &mut [T]) -> Result<()>;
 
-    /// [`Backend::read`] for parts of a slice, which are stored one after another. Small parts are waited for together,
-    /// since a wait costs a device more than a few copies.
+    /// [`Backend::read`] for several parts of a slice; `to` gets them one after another. A device waits once for
+    /// several small parts, because a wait takes longer than a few copies.
     ///
     /// # Errors
     /// As [`Backend::read`].

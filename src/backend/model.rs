@@ -32,7 +32,7 @@ pub enum CompressionRule {
     Smaller,
     /// For runs of rows that are equal including values. The time depends on entries, not on bytes.
     Runs {
-        /// The fewest rows of a run, on average.
+        /// The minimum of the mean number of rows in a run.
         rows: usize,
         /// The time of an entry, as the number of bytes that could be copied in that time.
         entry: f64,

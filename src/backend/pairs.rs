@@ -21,7 +21,7 @@ use super::{Backend, Slot};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
-/// The most vectors of a basis: one for each lane of a warp in the small dense steps.
+/// The maximum number of vectors in a basis: one for each lane of a warp in the small dense steps.
 pub(crate) const MOST_VECTORS: usize = 32;
 
 /// The largest cosine of the angle between two stored vectors: beyond it, the correction by V^H V loses digits.
@@ -33,12 +33,12 @@ pub(crate) const BEHIND: usize = 5;
 /// The layout of the dense buffer of [`PairScalars`], for at most this many columns.
 #[derive(Debug, Clone, Copy)]
 pub struct PairLayout {
-    /// The most columns, m.
+    /// The maximum number of columns, m.
     pub columns: usize,
 }
 
 impl PairLayout {
-    /// m + 1, the most vectors, and the distance of columns.
+    /// m + 1: the maximum number of vectors, and the distance between columns.
     pub fn width(self) -> usize {
         self.columns + 1
     }

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 pub struct PersistentIterations<'a, T: Scalar, B: VectorOps> {
     /// The preconditioner: identity or diagonal.
     pub inverse: Inverse<'a, T, B>,
-    /// The most iterations to do.
+    /// The maximum number of iterations to do.
     pub count: usize,
     /// The residual.
     pub r: &'a mut B::Slice<T>,
@@ -34,7 +34,7 @@ pub struct PersistentIterations<'a, T: Scalar, B: VectorOps> {
 /// preconditioner, up to rounding. The first one that is not `Running` afterwards is the last.
 #[derive(Debug)]
 pub struct PersistentMinres<'a, T: Scalar, B: VectorOps> {
-    /// The most iterations to do.
+    /// The maximum number of iterations to do.
     pub count: usize,
     /// The sum of the steps.
     pub x: &'a mut B::Slice<T>,

@@ -5,7 +5,7 @@ use super::{Backend, CsrParts, OffsetsRef, VectorOps};
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Widen};
 
-/// The most rows of a dense block or a local system: one lane of a warp each.
+/// The maximum number of rows in a dense block or a local system: each row takes one lane of a warp.
 pub const DENSE_LIMIT: usize = 32;
 
 /// A diagonal entry below this fraction of the norm of its row counts as missing.

@@ -41,7 +41,7 @@ impl Slot {
     pub const MESSAGE: usize = 3;
     /// The first of a method's own scalars.
     const FIRST: u32 = 5;
-    /// The most scalars of a state, which must fit a kernel's shared memory.
+    /// The maximum number of scalars in a state, which must fit a kernel's shared memory.
     pub const MOST: usize = 192;
 
     /// The place in the buffer.

@@ -70,8 +70,8 @@ pub trait SparseProducts: Primitives {
         count: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// `lengths[i]` = the number of columns in row i of A or row i of B; `lengths` has one more element than A has
-    /// rows, which is set to 0.
+    /// Sets `lengths[i]` to the number of columns that row i has in A, in B or in both. `lengths` has one element more
+    /// than A has rows; the last is set to 0.
     fn add_lengths(
         &self,
         a: CsrPattern<'_, Self>,

@@ -53,11 +53,11 @@ pub struct LinearUpdate<'a, 'v, T: Scalar, B: Backend> {
 }
 
 impl<T: Scalar, B: Backend> LinearUpdate<'_, '_, T, B> {
-    /// The most inputs.
+    /// The maximum number of inputs.
     pub const INPUTS: usize = 4;
-    /// The most outputs.
+    /// The maximum number of outputs.
     pub const OUTPUTS: usize = 4;
-    /// The most inner products.
+    /// The maximum number of inner products.
     pub const PRODUCTS: usize = 4;
 
     /// Elements of each vector.
@@ -107,9 +107,10 @@ impl<T: Scalar, B: Backend> std::fmt::Debug for LinearUpdate<'_, '_, T, B> {
 }
 
 /// The operands of [`VectorOps::hessenberg_step`]: the QR factorisation of the Hessenberg matrix H of an Arnoldi
-/// process, computed column by column. Column j of R starts at j (m + 1) in `r`, where m is the most columns.
+/// process, computed column by column. Column j of R starts at j (m + 1) in `r`, where m is the maximum number of
+/// columns.
 pub struct Hessenberg<'a, T: Scalar, B: Backend> {
-    /// The most columns, m.
+    /// The maximum number of columns, m.
     pub columns: usize,
     /// V^H w of the first and of the second pass of Gram-Schmidt, m + 1 scalars each.
     pub passes: [&'a B::Slice<T>; 2],

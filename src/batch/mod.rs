@@ -86,7 +86,7 @@ pub struct Verdicts {
     pub outcomes: Vec<Outcome>,
     /// ||b - A x|| / ||b||, computed anew from the x that you get; the largest of several right-hand sides.
     pub residuals: Vec<f64>,
-    /// Steps of refinement, or iterations of a method that iterates; the most of several right-hand sides.
+    /// Steps of refinement, or iterations of a method that iterates; the maximum over several right-hand sides.
     pub iterations: Vec<u32>,
     /// How many systems were solved one by one.
     pub apart: usize,

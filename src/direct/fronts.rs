@@ -30,7 +30,7 @@ pub(super) struct Structure {
 }
 
 impl Structure {
-    /// For a factorisation with numbers of type `D` that may take so many operations.
+    /// For a factorisation with numbers of type `D` that may take at most `flop_limit` operations.
     pub(super) fn new<D: Scalar>(a: &Csr<D::Double>, flop_limit: f64) -> Result<Self, Reason> {
         let unit = <D::Real as Float>::epsilon();
         caught(|| Self::found(a, crate::scalar::Real::to_f64(unit), flop_limit))
@@ -67,7 +67,7 @@ impl Structure {
         })
     }
 
-    /// The plan with blocks of at most so many columns.
+    /// The plan with blocks of at most `block` columns.
     pub(super) fn plan<T: Factorable>(&self, a: &Csr<T>, block: u32) -> FrontPlan {
         let Self { tree, scaling, rows, partners, least } = self;
         plan(a, tree, &Preparation { scaling, rows: rows.as_ref(), partners, least: *least, block })

@@ -18,7 +18,8 @@ use std::collections::BinaryHeap;
 const LEVELS: u32 = 10;
 const LEAF: usize = 200;
 
-/// The most that one side may have of the unknowns below a separator, and a separator of all of them, in percent.
+/// The largest share, in percent, of the unknowns below a separator that one side may have, and of all unknowns that a
+/// separator may have.
 const HEAVIEST: usize = 60;
 const WIDEST: usize = 50;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The longest line that is accepted.
 const LONGEST_LINE: u64 = 1 << 16;
-/// The most fields of a line.
+/// The maximum number of fields in a line.
 const MOST_FIELDS: usize = 1 << 12;
 
 /// One field of a line.

@@ -72,7 +72,7 @@ pub(super) fn diagonals<T: Scalar>(
     value: impl Fn(usize, usize) -> T + Sync,
 ) -> Result<Lines<T>> {
     let length = length.min(columns) as i64;
-    // Sorted by column; equal distances stay in order.
+    // Diagonals by ascending distance, so that each row is sorted by column; equal distances keep their order.
     let mut order: Vec<usize> = (0..distances.len()).collect();
     order.sort_by_key(|&d| distances[d]);
     let ascending = order.windows(2).all(|w| distances[w[0]] < distances[w[1]]);

@@ -33,11 +33,11 @@ use std::ops::Range;
 const WINDOWS: usize = 16;
 const WINDOW: usize = 64;
 
-/// The most neighbours of a point: two along each of three axes.
+/// The maximum number of neighbours of a point: two along each of three axes.
 const MOST: usize = 6;
 
-/// The most distances from the diagonal, to either side, of a grid in its own order: 13 if a point is coupled to all 26
-/// around it, 62 if to 124.
+/// The maximum number of distances from the diagonal, to either side, for a grid in its own order: 13 if a point is
+/// coupled to all 26 around it, 62 if to 124.
 const FEW_DISTANCES: usize = 64;
 
 /// An order in which the unknowns are the points of a grid, row by row and plane by plane.

@@ -32,7 +32,7 @@ impl PseudoPeripheral {
         self.eccentricity
     }
 
-    /// The most vertices with the same distance from it.
+    /// The largest number of vertices at the same distance from the start vertex.
     pub fn width(&self) -> usize {
         self.width
     }

@@ -27,7 +27,7 @@ use crate::backend::{Communicator, Inverse, PairLayout, PairScalars, Slot, Space
 use crate::error::Result;
 use crate::scalar::Scalar;
 
-/// The most iterations between two starts: a basis of 32 vectors.
+/// The maximum number of iterations between two starts: a basis of 32 vectors.
 const MOST: usize = 31;
 
 /// A basis of more bytes than this is stored in half the precision. A smaller one stays in a cache, so that halving it

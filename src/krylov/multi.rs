@@ -67,7 +67,7 @@ struct Member<'a, T: Scalar, F> {
 }
 
 impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
-    /// The most systems at once.
+    /// The maximum number of systems at once.
     pub const MOST: usize = 32;
 
     /// A solver for up to `systems` right-hand sides of `n` unknowns at once: 4 n scalars for each, and 4 n more.

@@ -80,7 +80,7 @@ impl SolveOptions {
         self.relative.unwrap_or(if single { 1e-5 } else { 1e-8 })
     }
 
-    /// The most iterations for a system of `n` unknowns.
+    /// The maximum number of iterations for a system of `n` unknowns.
     pub fn iteration_limit(&self, n: usize) -> usize {
         self.max_iterations.unwrap_or_else(|| n.saturating_mul(10).clamp(1000, 100_000))
     }

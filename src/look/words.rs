@@ -6,7 +6,7 @@ use crate::report::count;
 /// Scaling is recommended for magnitudes that span at least this many decades.
 const WIDE: f64 = 4.0;
 
-/// The most rows or columns that are named.
+/// At most this many rows or columns are named.
 const NAMED: usize = 8;
 
 fn n(number: usize) -> String {

@@ -115,7 +115,7 @@ impl Header {
         Self { repeated, ..self }
     }
 
-    /// The fewest bytes of an entry, including its line end.
+    /// The minimum number of bytes in an entry, including its line end.
     pub(super) fn entry_bytes(&self) -> u64 {
         let indices = match self.format {
             Format::Coordinate if self.vector => 2,

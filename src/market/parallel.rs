@@ -114,7 +114,7 @@ pub(super) fn some_lines<T: Scalar>(source: Source, header: &Header, about: usiz
 pub(super) struct Open<T: Scalar> {
     pub(super) header: Header,
     header_lines: u64,
-    /// The most entries that the file's size allows, if that is known.
+    /// The maximum number of entries that the file's size allows, if that is known.
     pub(super) bound: Option<u64>,
     source: Source,
     /// The block in which the header ends, and the position of its end.

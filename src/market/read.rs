@@ -28,8 +28,9 @@ impl Default for ReadOptions {
 }
 
 impl ReadOptions {
-    /// The most rows, and the most columns, in addition to 64 times the entries of the file; 2^20 by default. Later
-    /// steps need memory for each row and column, so this keeps a header alone from requesting gigabytes.
+    /// Sets the maximum number of rows, and of columns, in addition to 64 times the entries of the file; 2^20 by
+    /// default. Later steps need memory for each row and column, so this keeps a header alone from requesting
+    /// gigabytes.
     pub fn empty_lines(mut self, limit: usize) -> Self {
         self.empty_lines = limit;
         self

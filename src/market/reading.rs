@@ -13,8 +13,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
-/// The most emptied parts that are kept for reuse. Others, which a slow backend leaves over, are freed while the rest
-/// is parsed; if they were freed later, an allocation of the backend might have to wait for that.
+/// At most this many emptied parts are kept for reuse. Others, which a slow backend leaves over, are freed while the
+/// rest is parsed; if they were freed later, an allocation of the backend might have to wait for that.
 const SPARE: usize = 8;
 
 /// A matrix that is being read by another thread.

@@ -35,7 +35,7 @@ impl Block {
 /// An open file whose header has not been read yet.
 pub(crate) struct Source {
     path: PathBuf,
-    /// The most bytes of text that the file can contain, if that is known.
+    /// The maximum number of bytes of text that the file can contain, if that is known.
     pub(super) text_bound: Option<u64>,
     /// True if the text is unpacked from gzip.
     pub(super) compressed: bool,
@@ -68,7 +68,7 @@ impl Source {
     }
 
     /// A source that reads from `reader`; errors name it `path`. `compressed` says whether it is unpacked from gzip,
-    /// and `text_bound` is the most bytes of text, if that is known.
+    /// and `text_bound` is the maximum number of bytes of text, if that is known.
     pub(crate) fn of(
         path: &Path,
         reader: Box<dyn Read + Send>,

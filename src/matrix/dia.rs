@@ -115,7 +115,7 @@ impl<V: Scalar, B: Backend> Dia<V, B> {
         Storage::new(nonzeros, entries, value, 8 * count as u128, &about)
     }
 
-    /// The most diagonals that are accepted.
+    /// The maximum number of diagonals that are accepted.
     fn most(rows: usize, nonzeros: usize) -> usize {
         let padding = (nonzeros as u64).saturating_mul(MOST_PADDING).max(FREE_PADDING);
         let places = (nonzeros as u64).saturating_add(padding);

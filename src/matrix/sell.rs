@@ -121,7 +121,7 @@ impl<B: Conversions> Plan<B> {
 /// Sigma if the caller does not give it and rows have different lengths.
 const WINDOW: usize = 1024;
 
-/// The most rows of a chunk or window, so that indices within a chunk do not overflow.
+/// The maximum number of rows in a chunk or window, so that indices within a chunk do not overflow.
 const TALLEST: usize = 1 << 31;
 
 impl<V: Scalar, B: Conversions> Sell<V, B> {

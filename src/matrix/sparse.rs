@@ -149,10 +149,10 @@ macro_rules! debug {
 }
 debug!(Csr: Backend, Coo: Backend, Csc: Backend, Ell: Backend, Hybrid: Backend, Jds: Backend, Sell: Backend, Dia: Backend, Compressed: CompressedSteps);
 
-/// Implements [`LinearOperator`] by a type's own methods. As CSR it is `stored` or must be `converted`. Optional
-/// arguments name its product fused with x.y (`fused`), its persistent iterations and the data that they keep with the
-/// matrix (`persistent`), its fused product with several vectors (`block`), and its product fused with a step of
-/// Chebyshev's iteration (`chebyshev`).
+/// Implements [`LinearOperator`] with a type's own methods. `stored`: the type is CSR already; `converted`: it has to
+/// be converted. Optional arguments name its product fused with x.y (`fused`), its persistent iterations and the data
+/// that they keep with the matrix (`persistent`), its fused product with several vectors (`block`), and its product
+/// fused with a step of Chebyshev's iteration (`chebyshev`).
 macro_rules! operator {
     (@csr stored $a:ident $backend:ident) => {
         $a

@@ -22,7 +22,7 @@ use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 use num_traits::{Float, Zero};
 
-/// The fewest unknowns for one thread.
+/// The minimum number of unknowns for each thread.
 const AT_LEAST: usize = 1 << 11;
 
 /// The diagonal of A.

@@ -24,7 +24,7 @@ const STEPS: usize = 2;
 const ITERATIONS: usize = 6;
 const LOWEST: f64 = 0.06;
 
-/// The most entries that a row keeps: those of the largest magnitude.
+/// A row keeps at most this many entries, the largest in magnitude.
 const MOST: usize = 8;
 
 impl Pattern {
@@ -85,7 +85,8 @@ impl Pattern {
     }
 }
 
-/// The prolongation from `groups` aggregates, where `of` is the aggregate of each node: P maps `norms` to `vector`.
+/// The prolongation P of least energy with P `norms` = `vector`. `of[i]` is the aggregate of node i, and `norms` has an
+/// element for each aggregate.
 pub(super) fn of_least_energy<T: Scalar>(
     a: &Csr<T>,
     strong: &Csr<f32>,

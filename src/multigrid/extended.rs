@@ -30,7 +30,7 @@ use crate::scalar::Scalar;
 use num_traits::{Float, Zero};
 
 /// A strong fine neighbour with a longer row is replaced by e_i too, because its row would be read for each unknown
-/// that depends on it. An unknown with so many neighbours is rarely fine.
+/// that depends on it. An unknown with more neighbours than this is rarely fine.
 const LONGEST: usize = 1 << 10;
 
 impl ClassicalSteps for Host {

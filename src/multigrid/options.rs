@@ -69,7 +69,7 @@ pub struct MultigridOptions {
     pub coarsening: Coarsening,
     /// How prolongations are made from aggregates.
     pub prolongation: Prolongation,
-    /// The most coarse unknowns that an unknown interpolates from, with classical coarsening.
+    /// With classical coarsening, an unknown interpolates from at most this many coarse ones.
     pub weights: usize,
     /// Steps of smoothing before and after the correction. Default: two if the eigenvalues of A are real, but one with
     /// blocks and if each unknown is a node; else three, because plain steps damp less (upwind differences at a cell
@@ -78,9 +78,10 @@ pub struct MultigridOptions {
     /// A matrix of at most this many rows is not coarsened further; unknowns of very flat elements that are kept on all
     /// levels may add up to half of that.
     pub coarsest_rows: usize,
-    /// The most entries of all levels, as a multiple of those of the finest. A level that would exceed it gets a
-    /// prolongation that is not smoothed (with classical coarsening, fewer weights for each unknown). So does a level
-    /// whose products, counted in advance, would be more than a hundred times the finest level's entries.
+    /// The maximum number of entries in all levels together, as a multiple of those of the finest. A level that would
+    /// exceed it gets a prolongation that is not smoothed (with classical coarsening, fewer weights for each unknown).
+    /// So does a level whose products, counted in advance, would be more than a hundred times the finest level's
+    /// entries.
     pub most_entries: f64,
     /// True if the cycle runs in half the precision. Its levels are then computed in half the precision too if each
     /// unknown is a node and no near-null vectors are given.

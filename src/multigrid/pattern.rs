@@ -5,7 +5,7 @@ use crate::parallel::of_stretches;
 use crate::scalar::{Real, Scalar};
 use std::ops::Range;
 
-/// The fewest rows of a task, and the most tasks: each task has its own table of columns.
+/// The minimum number of rows in a task, and the maximum number of tasks: each task has its own table of columns.
 pub(super) const AT_LEAST: usize = 1 << 9;
 const TASKS: usize = 64;
 

@@ -33,10 +33,10 @@ const WEAKER_WITH_BLOCKS: f64 = 0.6;
 /// layers of thin elements take six times as many.
 const WEAKER_OF_LEAST_ENERGY: f64 = 0.4;
 
-/// The most multiplications for A P and R (A P) of one level with a smoothed prolongation, as a multiple of the finest
-/// matrix's entries. If rows of P have k entries, each entry of A takes k + k^2 multiplications: 11 to 43 for
-/// three-dimensional grids and a small world, 240 to 4000 if a few vertices of a graph are neighbours of a large part
-/// of all, and the result then has too many entries (docs/internals/multigrid/decisions.md).
+/// The maximum number of multiplications for A P and R (A P) of one level with a smoothed prolongation, as a multiple
+/// of the finest matrix's entries. If rows of P have k entries, each entry of A takes k + k^2 multiplications: 11 to 43
+/// for three-dimensional grids and a small world, 240 to 4000 if a few vertices of a graph are neighbours of a large
+/// part of all, and the result then has too many entries (docs/internals/multigrid/decisions.md).
 pub(super) const MOST_PRODUCTS: f64 = 100.0;
 
 /// If a classical level has too many entries, unknowns interpolate from half as many unknowns, and from at most this
@@ -407,7 +407,7 @@ mod tests {
         assert!((0..8000).any(|row| a.row(row).0.len() > 1500));
         let hierarchy = Hierarchy::new(&Host, a.copied(&Host).unwrap(), None, None, &options).unwrap();
         assert!(!hierarchy.plans[0].smoothed);
-        // A prolongation that is not smoothed makes no level larger.
+        // Without smoothing of the prolongation, no level has more entries than the next finer one.
         let facts = hierarchy.facts();
         let shrinks =
             |(pair, plan): (&[LevelFacts], &Plan<_, _>)| plan.smoothed || pair[1].entries <= pair[0].entries;

@@ -22,8 +22,8 @@ use num_traits::Float;
 /// were about the same with factors from 16 to 128.
 const ABOVE: usize = 6;
 
-/// A row is that of a hub if it has at least so many entries, and so many times the mean of all rows. Rows of meshes and
-/// of their levels have fewer.
+/// A row is that of a hub if it has at least this many entries, and at least this many times the mean of all rows. Rows
+/// of meshes and of their levels have fewer.
 const LONG: u32 = 256;
 const OF_MEAN: usize = 4;
 

@@ -77,17 +77,17 @@ fn both_beside(others: &mut (dyn FnMut() + Send), own: &mut dyn FnMut()) {
 /// Parts of a loop for each thread, if there are enough items: threads that finish early take over parts of others.
 const PARTS_A_THREAD: usize = 16;
 
-/// The fewest parts of a loop in a setup that may be stopped, since stop requests are checked between parts.
+/// The minimum number of parts of a loop in a setup that may be stopped, since stop requests are checked between parts.
 const PARTS_THAT_LOOK: usize = 64;
 
-/// The fewest tasks for a matrix that is not small.
+/// The minimum number of tasks for a matrix that is not small.
 const TASKS: usize = 32;
 
 /// Threads for each processor that a user may request, and for any machine: tests use more threads than processors.
 const MOST_A_PROCESSOR: usize = 4;
 const MOST_ANYWHERE: usize = 64;
 
-/// The most threads that are started, whatever the environment requests.
+/// The maximum number of threads that are started, whatever the environment requests.
 #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the command starts threads by itself"))]
 pub(crate) fn most_threads() -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);

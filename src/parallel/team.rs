@@ -45,7 +45,7 @@ const PATIENCE: u32 = 1 << 10;
 /// after ten times that.
 const WORTH: Duration = Duration::from_micros(7);
 
-/// The most threads of a team.
+/// The maximum number of threads in a team.
 const MOST: usize = 256;
 
 /// Bits of the state: the number of helpers in the loop, whether it is open, the number of threads that have a share of

@@ -27,9 +27,9 @@ const ROWS: usize = 256;
 pub struct IlutOptions {
     /// Entries smaller than this times the norm of their row are dropped.
     pub drop: f64,
-    /// The most entries of a row of each factor, as a multiple of the mean number of entries of a row of A.
+    /// The maximum number of entries in a row of either factor, as a multiple of the mean row length of A.
     pub fill: f64,
-    /// The most multiplications for each entry of A; a factorisation that takes more is refused.
+    /// The maximum number of multiplications for each entry of A; a factorisation that takes more is refused.
     pub work: f64,
 }
 
@@ -46,13 +46,13 @@ impl IlutOptions {
         Self { drop, ..self }
     }
 
-    /// Sets the most entries of a row of each factor, as a multiple of the mean number of entries of a row of A.
+    /// Sets the maximum number of entries in a row of either factor, as a multiple of the mean row length of A.
     #[must_use]
     pub fn fill(self, fill: f64) -> Self {
         Self { fill, ..self }
     }
 
-    /// Sets the most multiplications for each entry of A; a factorisation that takes more is refused.
+    /// Sets the maximum number of multiplications for each entry of A; a factorisation that takes more is refused.
     #[must_use]
     pub fn work(self, work: f64) -> Self {
         Self { work, ..self }

@@ -338,7 +338,7 @@ fn a_matching_that_takes_too_long_gives_way_to_one_by_places_alone() {
     assert_eq!(found.scaling(), best.scaling());
 }
 
-/// So many entries a row in each triangle, at random, and none on the diagonal.
+/// About `each` entries for each row in each triangle, at random, and none on the diagonal.
 fn random_symmetric(n: usize, each: usize) -> Csr<f64> {
     let mut random = Random::new(11);
     let mut triplets = crate::Triplets::<f64>::new(n, n).unwrap();

@@ -6,7 +6,7 @@ use super::order::OrderGuess;
 /// another one may converge.
 pub(crate) const SHARE: f64 = 0.4;
 
-/// The most iterations of GMRES and BiCGSTAB if another method may converge.
+/// The maximum number of iterations of GMRES and BiCGSTAB if another method may converge.
 pub(crate) const PATIENCE: f64 = 5000.0;
 
 /// Iterations of GMRES with the diagonal before an incomplete factorisation is made, for many unknowns.
@@ -21,7 +21,7 @@ pub(crate) const BEFORE_FORECAST: f64 = 300.0;
 /// Iterations of MINRES before a factorisation of an indefinite matrix, if an earlier factorisation was refused.
 pub(crate) const BEFORE_MINRES: f64 = 100.0;
 
-/// The most multiplications, in dense blocks, of a factorisation that is faster than multigrid.
+/// A factorisation is faster than multigrid if it takes at most this many multiplications in dense blocks.
 pub(crate) const AT_ONCE: f64 = 2e9;
 
 /// Multigrid for elasticity takes up to this multiple of its usual time (plates and beams of `benches/choice`,
@@ -42,21 +42,21 @@ pub(crate) const BEFORE_INCOMPLETE: f64 = 1e11;
 /// The limit for a factorisation that is tried after iterations did not converge: a minute.
 pub(crate) const PATIENT: f64 = 4e11;
 
-/// The most unknowns for which a factorisation is likely to be quick.
+/// A factorisation is likely to be quick for at most this many unknowns.
 pub(crate) const SMALL: usize = 200_000;
 
 /// Iterations of conjugate gradients for at most that many unknowns before a factorisation is tried.
 pub(crate) const SMALL_ITERATIONS: f64 = 1000.0;
 
-/// The most unknowns for which a factorisation is tried after conjugate gradients have failed: the other methods for
+/// A factorisation is tried for at most this many unknowns after conjugate gradients have failed: the other methods for
 /// such a matrix are slower.
 pub(crate) const MEDIUM: usize = 500_000;
 
-/// The most iterations of multigrid: it takes 5 to 40 if it suits, more than 100 if a mesh has flat elements, and its
-/// progress is judged meanwhile (`solver::choice::trial`, `solver::choice::race`).
+/// The maximum number of iterations of multigrid: it takes 5 to 40 if it suits, more than 100 if a mesh has flat
+/// elements, and its progress is judged meanwhile (`solver::choice::trial`, `solver::choice::race`).
 pub(crate) const LEVELS_ITERATIONS: f64 = 300.0;
 
-/// The fewest unknowns for which multigrid is worth its setup.
+/// The minimum number of unknowns for which multigrid is worth its setup.
 pub(crate) const LEVELS_FROM: usize = 10_000;
 
 /// Iterations of conjugate gradients on the host that take about as long as the setup of multigrid.

@@ -40,5 +40,6 @@ pub(crate) const MORE_PRODUCTS: f64 = 1.2;
 /// estimate, its costs certain.
 pub(crate) const POLYNOMIAL_SHARE: f64 = 0.65;
 
-/// The fewest bytes that must be saved: a GPU moves them in 25 ms, and the setup of the polynomial takes up to 10.
+/// The minimum number of bytes that must be saved: a GPU moves them in 25 ms, and the setup of the polynomial takes up
+/// to 10.
 pub(crate) const POLYNOMIAL_WORTH: f64 = 1e11;

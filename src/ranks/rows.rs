@@ -29,7 +29,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Instant;
 
-/// The most groups of rows whose entries are counted.
+/// The maximum number of groups of rows whose entries are counted.
 const GROUPS: usize = 1 << 16;
 
 /// Entries of a piece that are examined for a grid, in each of two places.
@@ -172,7 +172,7 @@ fn piece<T: Scalar>(path: &Path, header: &Header, [rank, ranks]: [usize; 2]) -> 
 /// Entries of one task, which two bytes can index.
 const TASK: usize = 1 << 16;
 
-/// The most tables of counts.
+/// The maximum number of tables of counts.
 const TABLES: usize = 16;
 
 /// The rows of each rank if the matrix seems to be on a grid, from some entries of each rank: whole planes, which

@@ -28,7 +28,7 @@ const BOTTOM: f64 = 62.0;
 /// Curves with more points are thinned out, because the difference is not visible.
 const MOST_POINTS: usize = 1500;
 
-/// The most curves that the legend names.
+/// The legend names at most this many curves.
 const MOST_NAMES: usize = 12;
 
 /// Draws log10 of the relative residual against the iteration, one curve a right-hand side, and the tolerance as a

@@ -114,8 +114,8 @@ impl Builder {
         self
     }
 
-    /// The most iterations of a solve, over all methods that it tries. Default: 10 n for n unknowns, at least 1000 and
-    /// at most 100 000.
+    /// The maximum number of iterations of a solve, over all methods that it tries. Default: 10 n for n unknowns, at
+    /// least 1000 and at most 100 000.
     pub fn max_iterations(mut self, iterations: usize) -> Self {
         self.max_iterations = Some(iterations);
         self
@@ -129,8 +129,8 @@ impl Builder {
         self
     }
 
-    /// The most bytes that the numbers of a factorisation may take. Default: seven eighths of the memory that is free
-    /// on this machine and in this process's control group, or free on the GPU.
+    /// The numbers of a factorisation may take at most this many bytes. Default: seven eighths of the memory that is
+    /// free on this machine and in this process's control group, or free on the GPU.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = Some(bytes);
         self

@@ -56,9 +56,9 @@ const FASTER: f64 = 1e3;
 /// The limits of a stage of factorisations.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Limits {
-    /// The most multiplications in dense blocks.
+    /// The maximum number of multiplications in dense blocks.
     pub(super) flops: Option<f64>,
-    /// The most bytes of the factors, if not all free memory.
+    /// The maximum number of bytes of the factors; None allows all free memory.
     pub(super) memory: Option<u64>,
     /// True if the condition number is to be estimated.
     pub(super) condition: bool,

@@ -212,7 +212,7 @@ fn made_of<T: Scalar, B: SolverBackend>(
     .map(Some)
 }
 
-/// Rows that are examined before all are, and the most unknowns of a node.
+/// The number of rows that are examined before all are, and the maximum number of unknowns in a node.
 const FIRST_ROWS: usize = 1000;
 const MOST_UNKNOWNS: usize = 6;
 

@@ -9,9 +9,9 @@ use crate::scalar::{Scalar, Widen};
 use crate::work::look_at;
 use std::any::Any;
 
-/// The most multiplications for each entry of A for factors with fill that the solver chooses (5 ns each), and for
-/// those tried before MINRES, which is likely to converge if they take long: on saddle points of quadratic programs
-/// they take 17 to 140, on Stokes flow in a box 2200.
+/// The maximum number of multiplications for each entry of A for factors with fill that the solver chooses (5 ns each),
+/// and for those tried before MINRES, which is likely to converge if they take long: on saddle points of quadratic
+/// programs they take 17 to 140, on Stokes flow in a box 2200.
 const WORK: f64 = 1e3;
 const WORK_BEFORE_MINRES: f64 = 200.0;
 

@@ -5,13 +5,14 @@ use super::preconditioner::Setup;
 use crate::matrix::SparseMatrix;
 use crate::scalar::Scalar;
 
-/// The most right-hand sides at once: with more, the vectors of an iteration outweigh the saving on the matrix.
+/// The maximum number of right-hand sides at once: with more, the vectors of an iteration outweigh the saving on the
+/// matrix.
 const MOST: usize = 8;
 
-/// The fewest right-hand sides for which this is faster than one after the other.
+/// The minimum number of right-hand sides for which this is faster than one after the other.
 const LEAST: usize = 4;
 
-/// The fewest if rows have more entries than the first number on average: with so few vectors, a tile would need more
+/// The minimum if rows have more entries than the first number on average: with so few vectors, a tile would need more
 /// of the matrix than fits.
 const LEAST_LONG: (usize, usize) = (40, 6);
 

@@ -1,5 +1,5 @@
-//! Options by name: method, preconditioner, precision and order. Each is parsed from, and printed as, the option of the
-//! command.
+//! Options by name: method, preconditioner, precision and order. Each is parsed from, and printed as, the word that the
+//! command line takes for it.
 
 use crate::error::{Error, Result};
 use crate::multigrid::{Coarsening, MultigridOptions, Prolongation, Smoothing};
@@ -10,14 +10,14 @@ use std::str::FromStr;
 const STEPS: usize = 4;
 pub(super) const SINGLE_STEPS: usize = 14;
 
-/// The most steps of a polynomial.
+/// The maximum number of steps in a polynomial.
 const MOST_STEPS: usize = 64;
 
-/// The largest fill, and the most digits, of an incomplete factorisation.
+/// The largest fill, and the maximum number of digits, of an incomplete factorisation.
 const MOST_FILL: usize = 1000;
 const MOST_DIGITS: usize = 16;
 
-/// The most rows of a diagonal block.
+/// The maximum number of rows in a diagonal block.
 const MOST_ROWS: usize = 32;
 
 /// Defines an enumeration of words, with conversions between a value and its word.
@@ -141,7 +141,7 @@ pub enum PreconditionerChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct IlutChoice {
-    /// `fill`: the most entries of a row of each factor, as a multiple of the mean number of entries of a row of A.
+    /// `fill`: the maximum number of entries in a row of either factor, as a multiple of the mean row length of A.
     pub fill: usize,
     /// `digits`: entries smaller than 10^-digits times the norm of their row are dropped.
     pub digits: usize,
@@ -202,7 +202,7 @@ pub struct MultigridChoice {
     pub smoothing: Smoothing,
     /// `coarsening`: `auto`, `aggregation` or `classical`.
     pub coarsening: Coarsening,
-    /// `weights`: the most coarse unknowns that an unknown interpolates from, with classical coarsening.
+    /// `weights`: with classical coarsening, an unknown interpolates from at most this many coarse ones.
     pub weights: usize,
     /// `prolongation`: `smoothed` or `least-energy`.
     pub prolongation: Prolongation,

@@ -173,9 +173,9 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
     }
 }
 
-/// The most level sets of incomplete factors that the solver chooses. On a device a level takes 0.6 us, however few
-/// rows it has, so that 10^6 rows in a chain take a second for each application; levels must have this many rows on
-/// average there. On a CPU narrow levels are done by one thread, which does not wait.
+/// The maximum number of level sets in incomplete factors that the solver chooses. On a device a level takes 0.6 us,
+/// however few rows it has, so that 10^6 rows in a chain take a second for each application; levels must have this many
+/// rows on average there. On a CPU narrow levels are done by one thread, which does not wait.
 pub(super) fn most_levels(rows: usize, on_device: bool) -> usize {
     const ROWS: usize = 16;
     const ALWAYS: usize = 1000;

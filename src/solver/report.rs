@@ -176,7 +176,7 @@ pub struct StageReport {
     pub why: &'static str,
     /// The condition under which it is tried, if it is not always.
     pub condition: Option<&'static str>,
-    /// The most multiplications that a factorisation may take here, if that is limited.
+    /// The maximum number of multiplications that a factorisation may take here, if that is limited.
     pub most_multiplications: Option<f64>,
     /// The fewest iterations that are expected.
     pub predicted_iterations: usize,

@@ -37,7 +37,7 @@ pub(super) struct Task<'a, 'j, T: Scalar, B: SolverBackend> {
     pub(super) x: &'a mut B::Slice<T>,
     /// The norms by which residuals are judged.
     pub(super) norms: &'a mut RowNorms<T, B>,
-    /// The most iterations, if they differ from the options.
+    /// The maximum number of iterations, if it differs from that of the options.
     pub(super) left: Option<usize>,
     /// The relative tolerance, if it differs from the options.
     pub(super) aim: Option<f64>,

@@ -69,7 +69,7 @@ pub struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// The most right-hand sides at once.
+    /// The maximum number of right-hand sides at once.
     pub(super) const MOST: usize = 32;
 
     pub(super) fn new(

@@ -26,7 +26,7 @@ pub(crate) struct RowNorms<T: Scalar, B: Backend> {
     pub(crate) frobenius: f64,
     /// D is the geometric mean of these two, divided by the norm of each row.
     middle: f64,
-    /// The most entries of a row, and of a column if that is known.
+    /// The maximum number of entries in a row, and in a column if that is known.
     longest: usize,
     longest_column: Option<usize>,
     size: usize,
@@ -222,7 +222,7 @@ fn inverted<R: Real, B: MultigridBackend>(backend: &B, norms: &mut B::Vec<R>) ->
     Ok(spread)
 }
 
-/// The most entries of a row.
+/// The maximum number of entries in a row.
 fn longest<T: Scalar, B: MultigridBackend>(backend: &B, a: CsrParts<'_, T, B>) -> Result<usize> {
     let mut lengths = backend.buffer::<u32>(a.rows)?;
     if a.rows == 0 {
@@ -254,7 +254,7 @@ impl<T: Scalar, B: VectorOps> RowNorms<T, B> {
         self.frobenius.min(self.most * self.of_pattern())
     }
 
-    /// A bound of || D |A| ||, whose rows have the norm `middle`.
+    /// An upper bound on || D |A| ||. Every row of D |A| has the norm `middle`, or is zero.
     pub(crate) fn norm_of_weighted(&self) -> f64 {
         self.middle * self.of_pattern().min((self.size as f64).sqrt())
     }

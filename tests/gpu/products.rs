@@ -171,9 +171,9 @@ pub fn tiles_of_every_size(b: &Cuda) {
     }
 }
 
-/// Values of two types on one pattern, each with tiles of its own size, because columns are close together and there
-/// are many entries. Multigrid once counted tiles with doubles on a level in single precision, whose products then used
-/// the tiles of doubles. Sums are exact, as in [`tiles_of_every_size`].
+/// Checks products with doubles and with floats on one pattern whose tiles differ in size between the types, as columns
+/// are close together and there are many entries. Multigrid once counted tiles for doubles but multiplied in single
+/// precision. Sums are exact, as in [`tiles_of_every_size`].
 pub fn values_of_two_types_on_one_pattern(b: &Cuda) {
     let mut lengths: Vec<usize> = (0..270_000).map(|i| i * 7919 % 64).collect();
     lengths[135_000..135_003].copy_from_slice(&[200_000, 0, 2561]);

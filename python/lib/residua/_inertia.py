@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator, onenormest
 
 from . import _scipy
 
-#: Matrices of at most so many rows are left to LAPACK's eigenvalues where pivots leave the inertia open.
+#: Matrices of at most this many rows are left to LAPACK's eigenvalues where pivots leave the inertia open.
 DENSE = 1500
 
 #: An estimate of ||A^-1||_1 is a lower bound, mostly within a factor of 3.

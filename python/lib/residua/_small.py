@@ -21,8 +21,8 @@ from . import _residua
 #: LAPACK's threads may wait a hundred milliseconds for each other if processors are busy.
 SMALL, MIDDLE, FILLED = 72, 256, 25
 
-#: Bands of at most so many rows and diagonals; and matrices of so few rows that any of them counts as a band, whose
-#: factors are reached in one call.
+#: Bands of at most this many rows and diagonals; and matrices of at most this many rows, any of which counts as a band,
+#: whose factors are reached in one call.
 LONG, WIDE, TINY = 4096, 24, 16
 
 #: Types of values that are taken as they are.
@@ -55,7 +55,7 @@ class Small:
 
     __slots__ = ("_norm", "_regular", "_terms", "dtype")
 
-    #: The most entries of a row.
+    #: The maximum number of entries in a row.
     _terms: int
     #: A, dense or sparse.
     matrix: Any

@@ -314,5 +314,5 @@ impl<P: Packed, T: Scalar> Scratch<P, T> {
     }
 }
 
-/// The most bits of a digit when a bucket within the cache is sorted.
+/// The maximum number of bits in a digit when a bucket within the cache is sorted.
 const WIDEST: u32 = 10;

@@ -9,13 +9,13 @@ use crate::scalar::{Offset, Scalar};
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// The most bits that one distribution sorts by. A chunk then writes to at most 2^11 buckets at a time.
+/// One distribution sorts by at most this many bits. A chunk then writes to at most 2^11 buckets at a time.
 pub(super) const DIGIT: u32 = 11;
 
-/// The fewest entries of a chunk. The tables of counts are small compared to that many entries.
+/// The minimum number of entries in a chunk. The tables of counts are small compared to that many entries.
 const CHUNK: usize = 1 << 18;
 
-/// The most chunks.
+/// The maximum number of chunks.
 const CHUNKS: usize = 64;
 
 /// A piece of the triplets: the rows, columns and values of some of them.

@@ -40,7 +40,7 @@ pub(crate) fn balanced_bytes(rows: usize, nonzeros: usize) -> usize {
     16 * (places / BALANCED_TILE + 1) + 2 * rows + 2 * places + places / 8
 }
 
-/// The most keys of a table. Code 255 is not used if entries may be missing.
+/// The maximum number of keys in a table. Code 255 is not used if entries may be missing.
 #[doc(hidden)]
 pub const MOST_KEYS: usize = 256;
 
@@ -88,8 +88,9 @@ pub trait CompressedSteps: Backend {
         Ok(GridRows::Others)
     }
 
-    /// The marks of the rows, of which `listed` are in the list, if [`CompressedSteps::compressed_is_grid`] found
-    /// holes; `None` if products are faster by kinds.
+    /// Marks each row as complete, as only a diagonal entry, or as neither, and lists the rows that are neither
+    /// ([`GridMarks`]). `listed` is the number of these, which [`CompressedSteps::compressed_is_grid`] found
+    /// ([`GridRows::Holes`]). Returns `None` if products by kinds of rows are faster.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].

@@ -19,7 +19,7 @@ pub struct KindParts<'a, B: Backend> {
 /// Bases of a slice.
 pub(crate) const BASES: usize = 4;
 
-/// The most distances of a range.
+/// The maximum number of distances in a range.
 pub(crate) const RANGE: i64 = (1 << 14) - 1;
 
 /// The base that the upper two bits of a 16-bit code select: it is added to the code to give the distance (column -

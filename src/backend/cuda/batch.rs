@@ -148,7 +148,7 @@ impl<T: Scalar> Default for BatchRoom<T> {
 }
 
 impl<T: Scalar> BatchRoom<T> {
-    /// Room for so many numbers.
+    /// Room for `len` numbers.
     fn of(&mut self, cuda: &Cuda, len: usize) -> Result<&mut Slice<T::Double>> {
         if self.0.as_ref().is_none_or(|room| room.len() < len) {
             self.0 = None;

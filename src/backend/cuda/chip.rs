@@ -4,7 +4,7 @@ use super::driver::{self, call};
 use crate::error::Result;
 use cudarc::driver::sys::{CUdevice, CUdevice_attribute as Attribute};
 
-/// The most blocks of a cluster on any chip.
+/// The maximum number of blocks in a cluster on any chip.
 pub(super) const LARGEST_CLUSTER: u32 = 16;
 
 /// The properties of a chip on which launches and tuning depend.
@@ -12,13 +12,13 @@ pub(super) const LARGEST_CLUSTER: u32 = 16;
 pub(super) struct Chip {
     /// Compute capability: (9, 0) is sm_90.
     pub(super) capability: (u32, u32),
-    /// The most blocks of a cluster; 1 if there are no clusters.
+    /// The maximum number of blocks in a cluster; 1 if there are no clusters.
     pub(super) cluster: u32,
     pub(super) multiprocessors: u32,
     pub(super) threads_per_multiprocessor: u32,
-    /// The most bytes of shared memory of a block, if it requests more than 48 KiB.
+    /// The maximum number of bytes of shared memory that a block can have; more than 48 KiB must be requested.
     pub(super) shared_a_block: u32,
-    /// The most bytes of a multiprocessor's memory that can be shared memory; the rest is first-level cache.
+    /// At most this many bytes of a multiprocessor's memory can be shared memory; the rest is first-level cache.
     pub(super) shared_a_multiprocessor: u32,
     /// Bytes of shared memory that each block needs in addition to its own.
     pub(super) shared_reserved: u32,
@@ -44,8 +44,8 @@ impl Chip {
     }
 }
 
-/// The most blocks of a cluster, or the value of `RESIDUA_CLUSTERS`, on chips with clusters. With 1, kernels run as on
-/// chips without clusters; tests use this on newer chips, and racecheck requires it.
+/// The maximum number of blocks in a cluster, or the value of `RESIDUA_CLUSTERS`, on chips with clusters. With 1,
+/// kernels run as on chips without clusters; tests use this on newer chips, and racecheck requires it.
 fn most_in_a_cluster() -> u32 {
     let asked = std::env::var("RESIDUA_CLUSTERS").ok().and_then(|text| text.parse::<u32>().ok());
     asked.unwrap_or(LARGEST_CLUSTER).max(1)

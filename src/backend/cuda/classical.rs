@@ -106,7 +106,7 @@ mod kernel {
     }
 }
 
-/// The most weights a row for which the kernels have room: one a lane.
+/// The kernels have room for at most this many weights in a row: one for each lane.
 const MOST_WEIGHTS: usize = 32;
 
 /// Rows with room for `width` entries each.

@@ -14,7 +14,7 @@ const TABLE: usize = REFERENCES + 3 * MOST + 1;
 const REFERENCES: usize = 2 * MOST * MOST;
 const MOST: usize = 4;
 
-/// The most instructions of a program that is compiled: 200 take 0.9 s, 1000 take 14 s.
+/// The maximum number of instructions in a program that is compiled: 200 take 0.9 s, 1000 take 14 s.
 const MOST_COMPILED: usize = 256;
 
 mod kernel {

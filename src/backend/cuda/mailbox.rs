@@ -29,7 +29,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 kernels! {
     "post.cu", types();
-    /// Copies `bytes` from `message` into slot `counter % slots` of `ring`, numbers them, and counts. One warp.
+    /// Copies `bytes` of `message` into slot `counter % slots` of `ring`, tags each word with the message's number, and
+    /// increments the counter. One warp.
     fn post(ring: u64, slot_words: u32, slots: u32, message: u64, bytes: u32, counter: &Slice<u64>);
 }
 

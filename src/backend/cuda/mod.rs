@@ -130,8 +130,8 @@ impl Cuda {
         self.0.memory()
     }
 
-    /// The most bytes that buffers used at one time since [`Cuda::forget_peak`] or the start, which includes the
-    /// temporary memory of operations.
+    /// The maximum number of bytes that buffers used at one time since [`Cuda::forget_peak`] or the start, which
+    /// includes the temporary memory of operations.
     pub fn peak_memory(&self) -> usize {
         self.0.pool.usage().peak()
     }

@@ -201,7 +201,7 @@ impl Windows {
         Ok(Self { cuda, rank, own, _opened: opened, addresses, state })
     }
 
-    /// The most bytes of a halo from each rank.
+    /// The maximum number of bytes in a halo from each rank.
     pub fn room(&self) -> usize {
         self.own.room
     }

@@ -20,7 +20,8 @@ use crate::scalar::{Element, Scalar, Widen};
 
 /// Iterations of a launch: enough that loading the matrix costs a few percent.
 pub(super) const LENGTH: usize = 128;
-/// The most blocks for which there are slots for sums, and 64-bit words of a slot (`MAX_BLOCKS`, `Slot` in the kernel).
+/// The maximum number of blocks for which there are slots for sums, and the number of 64-bit words of a slot
+/// (`MAX_BLOCKS`, `Slot` in the kernel).
 const MOST_BLOCKS: usize = 1024;
 const SLOT_WORDS: usize = 2;
 
@@ -364,7 +365,7 @@ impl Plan {
 
 /// The requirements of the blocks for a pattern.
 struct Measured {
-    /// The most padded entries of a block, and entries of its halo.
+    /// The maximum number of padded entries in a block, and of entries in its halo.
     entries: usize,
     halo_room: usize,
     /// Entries of all halos, and the start of each.

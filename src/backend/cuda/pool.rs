@@ -29,7 +29,7 @@ const UNIT: usize = 512;
 const LARGER: usize = 16;
 /// The largest buffer that is kept; for larger ones the driver's microseconds do not matter.
 const LARGEST: usize = 16 << 20;
-/// The most bytes and buffers that a stream keeps.
+/// A stream keeps at most this many bytes, and this many buffers.
 const MOST: usize = 64 << 20;
 const MOST_BUFFERS: usize = 256;
 

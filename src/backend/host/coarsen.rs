@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// For at most this many strong neighbours, groups are searched linearly.
 const FEW: usize = 24;
 
-/// The fewest nodes for another thread.
+/// The minimum number of nodes for each thread.
 pub(super) const AT_LEAST: usize = 1 << 10;
 
 /// Sets every element from its index, in parallel.

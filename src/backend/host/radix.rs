@@ -25,7 +25,7 @@ const CHUNK: usize = 1 << 16;
 /// Elements of a bucket.
 const BUCKET: usize = 1 << 13;
 
-/// The fewest elements for which buckets pay.
+/// The minimum number of elements for which buckets pay.
 const BUCKETS_FROM: usize = 1 << 18;
 
 /// The payload of a key: a value, or `()` in a sort of keys only.

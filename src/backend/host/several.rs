@@ -11,7 +11,7 @@ use crate::scalar::Scalar;
 use num_traits::One;
 use std::ops::Add;
 
-/// The most vectors.
+/// The maximum number of vectors.
 const MOST: usize = 32;
 
 /// A sum for each vector.

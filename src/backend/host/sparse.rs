@@ -97,7 +97,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The most bytes of a window, which stays in the caches of a core.
+/// The maximum number of bytes in a window, which stays in the caches of a core.
 const WIDEST: usize = 1 << 20;
 
 /// Bits of a word of marks, and columns covered by one word of the second level of marks.
@@ -150,7 +150,8 @@ impl<S: Copy + Default> Window<S> {
     }
 }
 
-/// The most entries of a row of a product: the number of products, or of columns.
+/// An upper bound on the number of entries in a row of a product: the number of products, or of columns if there are
+/// fewer.
 fn bound(named: &[u32], b: &Rows<'_>, columns: usize) -> usize {
     named.iter().map(|&k| b.range(k as usize).len()).sum::<usize>().min(columns)
 }

@@ -5,16 +5,16 @@ use crate::parallel::{Pieces, in_team};
 use crate::scalar::Scalar;
 use std::ops::Add;
 
-/// The fewest elements of a chunk.
+/// The minimum number of elements in a chunk.
 const CHUNK: usize = 1 << 10;
 
-/// The fewest elements of a thread; with fewer, distribution takes too long in comparison.
+/// The minimum number of elements for each thread; with fewer, distribution takes too long in comparison.
 const AT_ONCE: usize = 1 << 15;
 
-/// The fewest elements of a thread in a team, which is already awake.
+/// The minimum number of elements for each thread in a team, which is already awake.
 const AT_ONCE_IN_TEAM: usize = 1 << 11;
 
-/// The most partial sums of a reduction: they are on the stack, so that an iteration allocates nothing.
+/// The maximum number of partial sums in a reduction: they are on the stack, so that an iteration allocates nothing.
 const MOST_CHUNKS: usize = 512;
 
 /// Partial sums in a loop, so that additions can overlap.

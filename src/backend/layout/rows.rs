@@ -35,7 +35,7 @@ pub(crate) struct RowBins<B: Backend> {
 pub struct RowExtent {
     /// Nonzeros of the longest row.
     pub longest: u64,
-    /// The most nonzeros in 32 consecutive rows that start at a multiple of 32.
+    /// The maximum number of nonzeros in 32 consecutive rows that start at a multiple of 32.
     pub fullest: u64,
 }
 

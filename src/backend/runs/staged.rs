@@ -9,7 +9,7 @@ pub(crate) const PART: usize = 256;
 pub(crate) const BLOCK_PARTS: usize = 4;
 /// Elements of a piece.
 pub(crate) const PIECE: usize = 16;
-/// The most pieces of a list.
+/// The maximum number of pieces in a list.
 pub(crate) const MOST_PIECES: usize = 128;
 /// The highest bit of a code, which marks the start of a run.
 pub(crate) const CODE_HEAD: u16 = 1 << 11;

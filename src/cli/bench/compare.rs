@@ -17,7 +17,7 @@ pub(super) const REFERENCE: &str = "csr";
 const MANY: usize = 1 << 30;
 
 impl<B: Products + Conversions> Bench<B> {
-    /// Measures the requested formats: lines, and notes for the terminal.
+    /// Measures the requested formats. Returns a line for each, and notes for the terminal.
     pub(super) fn compare<T, V>(
         &self,
         name: &str,

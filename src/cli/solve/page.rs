@@ -12,7 +12,7 @@ use crate::{Csr, Scalar};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The most right-hand sides that are listed.
+/// At most this many right-hand sides are listed.
 const MOST_COLUMNS: usize = 50;
 
 /// Facts about the matrix, collected before the solver takes it.

@@ -9,7 +9,7 @@ use crate::multigrid::operator_complexity;
 use crate::report::{Align, Table, bytes, count, ratio, seconds};
 use crate::solver::{Method, Precision, Reorder, Singularity, StageReport};
 
-/// The most right-hand sides that the report lists one by one.
+/// The report lists at most this many right-hand sides one by one.
 const MOST_COLUMNS: usize = 20;
 
 /// A larger error than this is mentioned, however small the residual.

@@ -12,7 +12,7 @@ use super::report::Trial;
 use crate::cache::{Hash, folder, write_beside};
 use std::path::PathBuf;
 
-/// The most lines that are kept, of about 100 bytes each.
+/// At most this many lines are kept, of about 100 bytes each.
 const MOST: usize = 4096;
 
 /// The file, and the key of one line in it.

@@ -71,9 +71,9 @@ impl ChoiceOptions {
         self
     }
 
-    /// The most products spent on measuring, over all formats. Each format gets at least six (up to some hundreds if
-    /// starting a product takes longer than the product), but only three if it is three times slower than CSR.
-    /// Default 16.
+    /// The maximum number of products spent on measuring, over all formats. Each format gets at least six (up to some
+    /// hundreds if starting a product takes longer than the product), but only three if it is three times slower than
+    /// CSR. Default 16.
     #[must_use]
     pub fn budget(mut self, products: usize) -> Self {
         self.budget = products;

@@ -21,7 +21,7 @@ use crate::units::ratio;
 /// The format that may take fewer bytes than its values and indices; "without compression" excludes it.
 pub(super) const COMPRESSED: &str = "compressed";
 
-/// The most formats that are tried in addition to CSR.
+/// At most this many formats are tried in addition to CSR.
 const MOST: usize = 3;
 
 impl ProductModel {

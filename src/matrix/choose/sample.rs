@@ -13,7 +13,7 @@ use std::ops::Range;
 const RUNS: usize = 8;
 /// Rows of a run whose lengths are read: a multiple of the formats' slices and windows.
 const LENGTHS: usize = 8192;
-/// Rows at the start of a run whose entries are read, and the most entries.
+/// Rows at the start of a run whose entries are read, and the maximum number of entries that are read.
 const ROWS: usize = 128;
 const ENTRIES: usize = 2048;
 /// The number of one-byte codes.

@@ -13,7 +13,7 @@ use crate::matrix::stencil::Stencil;
 use crate::matrix::transposed::Kept;
 use crate::scalar::Scalar;
 
-/// The most entries of the tables of kinds, which must fit the shared memory of a multiprocessor.
+/// The maximum number of entries in the tables of kinds, which must fit the shared memory of a multiprocessor.
 const MOST_TABLE: usize = 1 << 12;
 
 /// Tables must also be small compared to the entries that they replace.

@@ -9,7 +9,8 @@ use crate::scalar::Scalar;
 
 /// Bytes of the largest dictionaries.
 const TABLES: u64 = 1 << 12;
-/// The most bytes of four entries of a row, without their values: four columns of 32 bits and a word of codes.
+/// The maximum number of bytes that four entries of a row take, without their values: four columns of 32 bits and a
+/// word of codes.
 const QUAD: u64 = 20;
 
 impl<V: Scalar, B: CompressedSteps> Compressed<V, B> {

@@ -54,7 +54,8 @@ pub(crate) fn some_distances<T: Scalar>(a: &Csr<T>, here: &Range<usize>) -> Vec<
     all
 }
 
-/// The rows of each rank for a grid: whole planes, about as many each. None if there are too few planes.
+/// The rows of each rank on a grid: whole planes (lines in two dimensions), about equally many for each rank. `None` if
+/// there are too few.
 pub(crate) fn planes(grid: Grid, parts: usize) -> Option<Vec<Range<usize>>> {
     let [nx, ny, nz] = grid.sizes;
     let (plane, count) = if nz > 1 { (nx * ny, nz) } else { (nx, ny) };

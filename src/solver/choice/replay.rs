@@ -115,7 +115,7 @@ impl Case {
         }
     }
 
-    /// Seconds of an analysis for a factorisation of so many multiplications at most: it ends early if these are far
+    /// Seconds of an analysis for a factorisation of at most `most` multiplications: it ends early if these are far
     /// fewer than there are.
     fn analysed(&self, most: Option<f64>) -> f64 {
         let is_soon_refused = most.is_some_and(|most| self.multiplications > 10.0 * most);

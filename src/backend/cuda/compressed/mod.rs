@@ -171,7 +171,8 @@ macro_rules! with_stored {
 }
 use with_stored;
 
-/// The destination of a product's results.
+/// What a product computes: y = alpha A x + beta y, with A conjugated on request, or y = A x and its inner product with
+/// x, written to the slice.
 enum Target<'a, T: Scalar> {
     Product { conjugate: u32, alpha: T, beta: T },
     Dot(&'a mut Slice<T>),

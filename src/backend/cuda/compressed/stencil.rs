@@ -18,7 +18,7 @@ const NO_KIND: u32 = 256;
 /// listed.
 const EXPECTED: usize = (STENCIL_PLACES + 1) / 4;
 
-/// The most words of `Grid` in the kernel: four, and a start for each line that a thread reads.
+/// The maximum number of words in the `Grid` of the kernel: four, and a start for each line that a thread reads.
 const GRID: usize = 4 + 3 * (tuning::STENCIL_ROWS + 2);
 
 mod kernel {

@@ -198,7 +198,8 @@ impl Objects {
 
     fn point(&self, matrix: Opaque, address: u64) -> Result<()> {
         let values = std::ptr::without_provenance(address as usize);
-        // SAFETY: the matrix is valid, and the caller has checked that the address has as many elements.
+        // SAFETY: the matrix is valid, and the caller has checked that the array at `address` has as many elements as
+        // the matrix.
         self.check("cudssMatrixSetValues", unsafe { (self.library.functions.set_values)(matrix, values) })
     }
 

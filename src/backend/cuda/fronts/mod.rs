@@ -230,7 +230,7 @@ struct Numbers<T: Scalar> {
     made_up: DeviceVec<u32>,
 }
 
-/// Memory of a solve for so many right-hand sides: two vectors, and what fronts hand to their parents.
+/// Memory of a solve for `count` right-hand sides: two vectors, and what fronts hand to their parents.
 struct Vectors<T: Scalar> {
     count: usize,
     y: DeviceVec<T>,
@@ -369,7 +369,8 @@ impl<T: Scalar> Fronts<T> {
         kernel::contribute_fronts(cuda, shape(blocks), first, count, starts, fronts, factors, above)
     }
 
-    /// Ranges of fronts that have a block of threads each in a solve, with the threads and the most rows.
+    /// Ranges of fronts that have a block of threads each in a solve, with the number of threads and the maximum number
+    /// of rows in a front.
     fn whole(level: &Level) -> [(Range<usize>, u32, usize); 3] {
         let [threads, more] = tuning::FRONT_SOLVES;
         let last = level.small.len() - 1;
@@ -499,7 +500,8 @@ impl<T: Scalar> Fronts<T> {
     }
 }
 
-/// Bytes of shared memory for a vector of so many rows, of few sizes, since a kernel is looked up for each.
+/// Bytes of shared memory for a vector of `rows` rows, rounded up to one of few sizes, since a kernel is looked up for
+/// each.
 fn room<T: Scalar>(rows: usize) -> usize {
     rows.next_power_of_two() * size_of::<T>()
 }

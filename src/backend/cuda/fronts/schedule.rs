@@ -51,7 +51,8 @@ pub(super) struct Level {
     /// Large ones: those that solves go through by parts, and the others.
     pub(super) parted: Range<usize>,
     pub(super) large: Range<usize>,
-    /// The most rows among the small ones of the first classes, of the last class, and among the large ones.
+    /// The maximum number of rows in a front: among the small ones of the first classes, among those of the last class,
+    /// and among the large ones.
     pub(super) rows: [usize; 3],
     pub(super) assemble: Tiled,
     pub(super) steps: Vec<Step>,

@@ -7,7 +7,7 @@ use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::{Backend, FirstSweeps, GraphParts, GraphSteps, PEERS_ONE_IN, Primitives, Roots, Sweep};
 use crate::error::{Error, Result};
 
-/// The most peers that are all copied to the host.
+/// At most this many peers are all copied to the host.
 const FEW: usize = 1024;
 
 pub(super) fn cuthill_mckee(

@@ -317,7 +317,7 @@ impl Primitives for Cuda {
     }
 }
 
-/// Segments between so many offsets.
+/// The number of segments, one less than that of their offsets.
 fn segment_count(offsets: usize) -> Result<usize> {
     offsets.checked_sub(1).ok_or(Error::Dimension { what: "number of offsets", expected: 1, got: 0 })
 }

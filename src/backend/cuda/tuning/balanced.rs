@@ -109,7 +109,8 @@ pub(in crate::backend::cuda) fn column_spread(nonzeros: usize) -> Shape {
     Shape::new((nonzeros / WINDOW).min(WINDOWS) as u32, THREADS)
 }
 
-/// Returns whether a product reads all parts of x at random, from the number of cache lines of all windows.
+/// Returns whether a product reads x at random all over, judged by `lines`, the number of cache lines of x that each
+/// window touches, added up over all windows.
 pub(in crate::backend::cuda) fn scattered(lines: u64, nonzeros: usize) -> bool {
     lines > SCATTERED * u64::from(column_spread(nonzeros).blocks)
 }

@@ -10,7 +10,7 @@ pub(in crate::backend::cuda) const BATCH_ROWS: usize = 256;
 /// dense elimination: measured on an H200 with 10 000 systems of 992 unknowns and 2000 dense ones of 256.
 pub(in crate::backend::cuda) const BATCH_SPARSE_ROWS: usize = 4096;
 pub(in crate::backend::cuda) const BATCH_SPARSE_PRICE: f64 = 5.0;
-/// The most rows of a system in each unit.
+/// The maximum number of rows of a system in each unit.
 pub(in crate::backend::cuda) const LANES_CLASSES: [u32; 4] = [4, 8, 16, 32];
 pub(in crate::backend::cuda) const BLOCK_CLASSES: [u32; 3] = [64, 128, 256];
 
@@ -22,9 +22,9 @@ const SHARED: usize = 74 << 10;
 
 /// The largest system that is solved by iteration.
 pub(in crate::backend::cuda) const BATCH_KRYLOV_ROWS: usize = 4096;
-/// The most rows of a system in each unit, plus the most entries of a row that threads hold in registers; if this is 0,
-/// rows may be longer. With 10 000 systems of 992 rows of up to 5 entries on an H200, 0, 5, 6 and 10 took 39, 22, 26 and
-/// 49 ms.
+/// The maximum number of rows of a system in each unit, plus the maximum number of entries in a row that threads hold
+/// in registers; if the latter is 0, rows may be longer. With 10 000 systems of 992 rows of up to 5 entries on an H200,
+/// 0, 5, 6 and 10 took 39, 22, 26 and 49 ms.
 pub(in crate::backend::cuda) const KRYLOV_CLASSES: [u32; 5] = [256, 256 + 5, 1024, 1024 + 5, 4096];
 /// Systems of one sparse pattern that a warp solves together: how many depends on the pattern alone, so that a system
 /// has the same bits in any company.
@@ -44,7 +44,7 @@ fn block(rows: u32) -> [u32; 4] {
     }
 }
 
-/// Lanes of a system with up to so many rows, and blocks of a multiprocessor: the fastest of 2 to 5 pairs each on an
+/// Lanes of a system with at most `rows` rows, and blocks of a multiprocessor: the fastest of 2 to 5 pairs each on an
 /// H200, for 100 000 systems (10 000 of 32). With more rows a lane's registers overflow.
 fn lanes(rows: u32, complex: bool) -> [u32; 2] {
     match (rows, complex) {
@@ -105,7 +105,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     [common.to_vec(), own].concat()
 }
 
-/// Some lanes of a warp for each system, with numbers of so many bytes.
+/// Some lanes of a warp for each system, with numbers of `bytes` bytes.
 pub(in crate::backend::cuda) fn batch_lanes(systems: usize, size: usize, bytes: usize) -> Shape {
     let rows = (size.next_power_of_two() as u32).max(LANES_CLASSES[0]);
     let [lanes, _] = lanes(rows, bytes > 8);
@@ -134,7 +134,7 @@ pub(in crate::backend::cuda) fn batch_block(
     (Shape::new(blocks as u32, threads).shared(vectors).class(class), blocks * matrix)
 }
 
-/// Warps that take systems of one sparse pattern, with numbers of so many bytes, and how many numbers all of them keep;
+/// Warps that take systems of one sparse pattern, with numbers of `bytes` bytes, and how many numbers all of them keep;
 /// none where a row of the factors is too long for shared memory.
 pub(in crate::backend::cuda) fn batch_sparse(
     chip: Chip,
@@ -159,9 +159,9 @@ pub(in crate::backend::cuda) fn batch_sparse(
     Some((shape.class(together), blocks * warps * kept))
 }
 
-/// One block of threads per system with so many rows, entries, and entries of the longest row, and with numbers of so
-/// many bytes; and whether matrices are copied to shared memory. Systems with patterns of their own have 0 entries
-/// here. None if vectors don't fit in shared memory.
+/// One block of threads per system with these numbers of rows, entries, and entries of the longest row, and with
+/// numbers of `bytes` bytes; and whether matrices are copied to shared memory. Systems with patterns of their own have
+/// 0 entries here. None if vectors don't fit in shared memory.
 pub(in crate::backend::cuda) fn batch_krylov(
     chip: Chip,
     systems: usize,

@@ -21,9 +21,11 @@ const STREAM_ODD_LANE: usize = 28;
 /// Nonzeros of such rows in flight. Their copies are started by one thread: tiles have fewer bytes, so the time to
 /// start copies matters more.
 const STREAM_ODD_UNROLL: u32 = 9;
-/// Mean nonzeros per row from which on a thread with its own row has few of them in flight, if values take 4 bytes and
-/// row lengths are even; and up to which blocks are smaller, with all types.
+/// From this mean row length on, a thread that has a row to itself keeps few nonzeros in flight, if values take 4 bytes
+/// and the length of the longest row is even.
 const STREAM_FEW: usize = 7;
+/// Up to this mean row length blocks are smaller: with any type, but if values take 4 bytes, only if the length of the
+/// longest row is even.
 const STREAM_SHORT: usize = 4;
 /// Matrices with fewer nonzeros fit the second-level cache, and the number of dependent steps matters: rows are read
 /// directly from there, ...

@@ -5,8 +5,8 @@ use crate::backend::cuda::chip::Chip;
 
 /// Threads of a block for large fronts, which tiles of products are distributed to.
 const THREADS: u32 = 256;
-/// The most rows of a front that one block of threads eliminates in shared memory, by class, and the threads of such a
-/// block. Of wide numbers the last class would not fit.
+/// The maximum number of rows in a front that one block of threads eliminates in shared memory, by class, and the
+/// threads of such a block. Of wide numbers the last class would not fit.
 const SMALL: [usize; 3] = [16, 32, 64];
 const SMALL_THREADS: [u32; 3] = [32, 64, 256];
 /// Threads of a block in solves with a front: for the smaller classes of small ones, and for others.
@@ -16,7 +16,7 @@ pub(in crate::backend::cuda) const FRONT_CLASSES: [u32; 3] = [16, 32, 64];
 pub(in crate::backend::cuda) const FRONT_SOLVE_CLASSES: [u32; 3] =
     [FRONT_SOLVES[0], FRONT_SOLVES[1], THREADS];
 
-/// Rows of small fronts with numbers of so many bytes, by class.
+/// Rows of small fronts with numbers of `bytes` bytes, by class.
 pub(in crate::backend::cuda) fn small_fronts(bytes: usize) -> &'static [usize] {
     if bytes > 8 { &SMALL[..2] } else { &SMALL }
 }
@@ -33,19 +33,19 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     }
 }
 
-/// A block of threads for each of so many small fronts of a class, with numbers of so many bytes: the front, and its V
+/// A block of threads for each of `fronts` small fronts of a class, with numbers of `bytes` bytes: the front, and its V
 /// with at most a quarter of that.
 pub(in crate::backend::cuda) fn fronts_small(bytes: usize, class: usize, fronts: usize) -> Shape {
     let rows = SMALL[class];
     Shape::new(fronts as u32, SMALL_THREADS[class]).class(rows as u32).shared(rows * rows * 5 / 4 * bytes)
 }
 
-/// So many tiles of large fronts.
+/// A block of threads for each of `tiles` tiles of large fronts.
 pub(in crate::backend::cuda) fn fronts_large(tiles: usize) -> Shape {
     Shape::new(tiles as u32, THREADS)
 }
 
-/// So many parts of fronts that a solve goes through by parts.
+/// A block of threads for each of `parts` parts of fronts that a solve goes through by parts.
 pub(in crate::backend::cuda) fn fronts_by_parts(parts: usize) -> Shape {
     Shape::new(parts as u32, THREADS).class(THREADS)
 }

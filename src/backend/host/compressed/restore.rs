@@ -26,7 +26,8 @@ impl KindParts<'_, Host> {
     }
 }
 
-/// Reads the entries position by position, for any storage: for transposed products and conversions.
+/// Reads a matrix's entries one position at a time, however they are stored. Used by transposed products and
+/// conversions.
 pub(in crate::backend::host) struct Reader<'a, V: Scalar> {
     body: CompressedBody<'a, V, Host>,
 }

@@ -10,7 +10,7 @@ use std::ops::Range;
 /// With fewer entries, one task does everything.
 const PARALLEL_FROM: usize = 1 << 15;
 
-/// The most tasks, since each of them reads the start and end of every row.
+/// The maximum number of tasks. There are few, since each of them reads the start and end of every row.
 const MOST_TASKS: usize = 16;
 
 /// The number of tasks for this many entries.

@@ -5,7 +5,7 @@ use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar, Widen};
 
-/// The fewest rows of one task.
+/// The minimum number of rows in a task.
 const ROWS: usize = 256;
 
 /// Y = alpha A X + beta Y. A row's sums are over its nonzeros in order, so the bits depend neither on the number of

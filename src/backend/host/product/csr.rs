@@ -7,13 +7,13 @@ use crate::parallel::{parts, prelude::*, worth_a_thread};
 use crate::scalar::{Element, Offset, Scalar, Widen};
 use std::ops::Range;
 
-/// The fewest nonzeros plus rows of one task.
+/// The minimum number of nonzeros plus rows in a task.
 const TASK: usize = 1 << 13;
 
-/// The most tasks: their sums are on the stack, so that a product allocates nothing.
+/// The maximum number of tasks: their sums are on the stack, so that a product allocates nothing.
 const MOST_TASKS: usize = 512;
 
-/// The fewest nonzeros plus rows of a thread without a team.
+/// The minimum number of nonzeros plus rows for each thread without a team.
 const AT_ONCE: usize = 1 << 15;
 
 /// This many nonzeros stay in a cache, for which prefetching does not pay.

@@ -7,7 +7,7 @@ use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 use std::ops::Range;
 
-/// The fewest entries for which a separate block pays.
+/// The minimum number of entries for which a separate block pays.
 const SMALLEST: usize = 1 << 15;
 
 /// Elements of y of one task.
