@@ -12,6 +12,8 @@ use crate::solver::names::Method;
 /// How far the forecast of a kind of iterations is trusted.
 #[derive(Debug)]
 struct Trust {
+    /// The number of iterations after which their slope can tell that they are hopeless.
+    told: usize,
     /// The fraction of the usual time of a factorisation that they may take before it is analysed. The analysis takes
     /// up to half of that time, which is lost if the iterations converge.
     before_analysis: f64,
@@ -30,15 +32,24 @@ struct Trust {
 
 /// Conjugate gradients converge faster the longer they go on, and suit most matrices that they are used for. They are
 /// followed by multigrid, which suits the same matrices.
-const DEFINITE: Trust = Trust { before_analysis: 0.15, budget: 0.1, near: 0.75, most: 1.2, promising: 0.0 };
+const DEFINITE: Trust =
+    Trust { told: 30, before_analysis: 0.15, budget: 0.1, near: 0.75, most: 1.2, promising: 0.0 };
 
 /// Where multigrid works it needs 5 to 200 iterations, but early residuals do not show it: for dozens of iterations
 /// they may stagnate, or grow a hundredfold, while the error falls. So it may take half the time of the factorisation.
-const LEVELS: Trust = Trust { before_analysis: 1.0, budget: 0.5, near: 0.75, most: 2.5, promising: 0.0 };
+const LEVELS: Trust =
+    Trust { told: 30, before_analysis: 1.0, budget: 0.5, near: 0.75, most: 2.5, promising: 0.0 };
 
 /// GMRES and MINRES with the diagonal suit few of the other matrices. If they do, their slope is steeper at the end (on
 /// waves in three dimensions twice as steep).
-const GENERAL: Trust = Trust { before_analysis: 0.1, budget: 0.05, near: 1.0, most: 1.2, promising: 600.0 };
+const GENERAL: Trust = Trust {
+    told: BEFORE_TAKE_OVER,
+    before_analysis: 0.1,
+    budget: 0.05,
+    near: 1.0,
+    most: 1.2,
+    promising: 600.0,
+};
 
 /// The same if multigrid or incomplete factors come next, whose setup takes as long as a few dozen iterations, and
 /// which divide their number by 3 to 100 (convection on grids and meshes in space, PageRank: benches/choice/cpu.csv).
@@ -256,6 +267,9 @@ impl Race {
     /// Seconds that the iterations may take before the order is sought.
     fn wait(&self) -> f64 {
         let most = f64::max(self.trust.before_analysis * self.behind, WAIT * self.analysis);
+        if self.best.len() <= self.trust.told {
+            return most;
+        }
         let hope = HOPEFUL * (self.analysis + self.behind) / self.left;
         most * hope.clamp(LEAST_WAIT, 1.0)
     }
@@ -310,18 +324,18 @@ mod tests {
         assert_eq!(first_call(&mut race(None), 2.0), None);
         // 270 of them: the factorisation is analysed as soon as there is a slope, and has its turn ...
         let mut slow = race(None);
-        assert_eq!(first_call(&mut slow, 1.07), Some((4, Call::Guess)));
+        assert_eq!(first_call(&mut slow, 1.07), Some((8, Call::Guess)));
         slow.guess(OrderGuess { seconds: 1e-3, multiplications: 1e8 });
         assert_eq!(slow.call(), Call::Analyse);
         slow.learn(65e-3);
         assert_eq!(slow.call(), Call::GiveUp);
         let words = slow.words().unwrap();
-        assert!(words.contains("65.0 ms") && words.contains("268 ms more"), "{words}");
+        assert!(words.contains("65.0 ms") && words.contains("264 ms more"), "{words}");
         // 100 of them: they may take a little longer before it is analysed ...
-        assert_eq!(first_call(&mut race(None), 1.2), Some((5, Call::Guess)));
+        assert_eq!(first_call(&mut race(None), 1.2), Some((8, Call::Guess)));
         // ... unless the order is expected to take longer than the remaining iterations ...
         let mut in_space = race(None);
-        assert_eq!(first_call(&mut in_space, 1.07), Some((4, Call::Guess)));
+        assert_eq!(first_call(&mut in_space, 1.07), Some((8, Call::Guess)));
         in_space.guess(OrderGuess { seconds: 0.4, multiplications: 1e9 });
         assert_eq!(first_call(&mut in_space, 1.07), None);
         // ... or the factorisation takes twice as long as they do.
