@@ -42,6 +42,8 @@ const ROOMS: &[&str] = &[
 
 /// Rooms that use a later one, and why.
 const EXCEPTIONS: &[(&str, &str)] = &[
+    // The prolongation of classical coarsening is a matrix in CSR, which the trait of its kernels returns as such.
+    ("backend", "matrix"),
     // faer's factorisations support the four types that a matrix may have, and `Scalar` is closed by that list of
     // types.
     ("scalar", "direct"),

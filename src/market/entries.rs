@@ -129,7 +129,7 @@ pub(super) fn parser<T: Scalar>(header: &Header) -> Result<Parser<T>> {
     Ok(match (indices, header.field) {
         (_, Field::Complex) if !T::COMPLEX => {
             return Err(Error::Unsupported(format!(
-                "the header says `complex`, but real values ({}) are expected here, as always from a pipe",
+                "the header says `complex`, but real values ({}) are expected; a pipe is always read as real",
                 T::NAME
             )));
         }

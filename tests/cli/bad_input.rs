@@ -186,7 +186,7 @@ fn messages_tell_what_to_do() {
     let complex = "%%MatrixMarket matrix coordinate complex hermitian\n1 1 1\n1 1 2 0\n";
     let run = f.run_with(["solve", "-"], complex.as_bytes());
     assert_eq!((run.status, run.stderr.matches("-: ").count()), (3, 1), "{}", run.stderr);
-    assert!(run.stderr.contains("as always from a pipe"), "{}", run.stderr);
+    assert!(run.stderr.contains("a pipe is always read as real"), "{}", run.stderr);
     let run = f.fails(2, "solve a.mtx --tolerance -1");
     assert!(run.stderr.contains("a tolerance must be at least 0"), "{}", run.stderr);
     let run = f.fails(2, "bench a.mtx --device cpu --formats cusparse");
