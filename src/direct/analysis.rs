@@ -220,11 +220,6 @@ pub(super) fn forecast<T: Factorable>(
     };
     match kind {
         Kind::Auto | Kind::Cholesky | Kind::Ldlt | Kind::ShiftedLdlt => {
-            if kind == Kind::Ldlt
-                && let Some((tree, order)) = structures.unmatched_fronts(a, options)?
-            {
-                return Ok(of_fronts(&DEFINITE_FRONTS, Some(order), &tree));
-            }
             let (structure, order) = structures.symmetric(a, options)?;
             Ok(analysis(Some(order), structure.len_val() as f64, symmetric_flops(&structure), true))
         }

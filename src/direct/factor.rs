@@ -4,7 +4,7 @@ use super::Kind;
 use super::analysis::DENSE_COPIES;
 use super::blocks::BlockLu;
 use super::foreign::{self, Columns, DenseQr, Supernodal};
-use super::frontal::{Frontal, Tree};
+use super::frontal::Frontal;
 use super::lu::{Lu, NO_PIVOT, PREFER_DIAGONAL, PREFER_LARGE};
 use super::options::{DirectOptions, Prepared};
 use super::regular::Regular;
@@ -118,10 +118,7 @@ impl<T: Factorable> Factor<T> {
     ) -> Result<Self, Reason> {
         let factor = caught(|| match kind {
             Kind::Auto | Kind::Cholesky => Self::symmetric(a, false, options, structures),
-            Kind::Ldlt => match structures.unmatched_fronts(a, options)? {
-                Some(fronts) => Self::in_unmatched_fronts(a, fronts, options, going),
-                None => Self::symmetric(a, true, options, structures),
-            },
+            Kind::Ldlt => Self::symmetric(a, true, options, structures),
             Kind::Lu => {
                 let pivots = if rough { (ROUGH, PREFER_LARGE) } else { (NO_PIVOT, PREFER_DIAGONAL) };
                 Self::lu(a, pivots, options, structures, going)
@@ -243,18 +240,6 @@ impl<T: Factorable> Factor<T> {
         let least = if plan.may_be_definite { unit } else { unit.sqrt() };
         let ldl = Frontal::new(columns_of_transpose(&scaled)?, scaled.parts().values, (tree, least), going)?;
         Ok(Self { kind, bytes: ldl.bytes(), numbers: Numbers::FrontalSymmetric { plan, ldl } })
-    }
-
-    /// L D L^T of a Hermitian matrix in fronts, with rows as they are.
-    fn in_unmatched_fronts(
-        a: &Csr<T>,
-        (tree, order): (Arc<Tree>, OrderKind),
-        options: &DirectOptions,
-        going: &mut dyn FnMut() -> bool,
-    ) -> Result<Self, Reason> {
-        let scaling = equilibrate_symmetric(a).map_err(as_reason)?.to_powers_of_two();
-        let plan = SymmetricPlan { scaling, order, tree, may_be_definite: false, partners: Vec::new() };
-        Self::in_fronts_of(Kind::Ldlt, a, Arc::new(plan), options, going)
     }
 
     fn supernodal(a: &Csr<T>, options: &DirectOptions, structures: &mut Structures) -> Result<Self, Reason> {

@@ -11,7 +11,7 @@ use super::report::{Reason, Unmatched};
 use super::symmetric::{KnownOrder, SymmetricPlan};
 use crate::backend::Offsets;
 use crate::direct::Factorable;
-use crate::graph::{Adjacency, Permutation};
+use crate::graph::Permutation;
 use crate::lock::lock;
 use crate::matrix::Csr;
 use crate::parallel::both;
@@ -54,8 +54,6 @@ pub(super) struct Structures {
     blocks: Option<Option<Arc<BlockPlan>>>,
     lu: Option<Arc<LuPlan>>,
     pub(super) fronts: Option<Arc<SymmetricPlan>>,
-    /// The structure of fronts with pivots in the order of rows, without a matching; none if a library factorises.
-    unmatched_fronts: Option<Option<(Arc<Tree>, OrderKind)>>,
     /// Why no ordering is cheap enough; this saves other kinds the same search.
     refused: Option<Reason>,
 }
@@ -214,42 +212,6 @@ impl Structures {
         };
         let plan = Arc::new(self.sought(|_| SymmetricPlan::new(a, known, options))?);
         Ok(self.fronts.insert(plan).clone())
-    }
-
-    /// The structure of L D L^T of a real symmetric matrix in fronts, without a matching, and the kind of its ordering.
-    /// There is none if the factorisation is small, and then the library's L D L^H on one thread is used.
-    pub(super) fn unmatched_fronts<T: Factorable>(
-        &mut self,
-        a: &Csr<T>,
-        options: &DirectOptions,
-    ) -> Result<Option<(Arc<Tree>, OrderKind)>, Reason> {
-        if T::COMPLEX {
-            return Ok(None);
-        }
-        if let Some(fronts) = &self.unmatched_fronts {
-            return Ok(fronts.clone());
-        }
-        let fronts = match self.large(a, options)? {
-            Some(large) => {
-                let counted = lock(&large.counted).take();
-                let tree = match counted {
-                    Some(counted) => Tree::of_counted(&counted, large.order.new_to_old(), true),
-                    None => Tree::symmetric(&Adjacency::new(a).map_err(as_reason)?, &large.order)?,
-                };
-                Some((Arc::new(tree), OrderKind::NestedDissection))
-            }
-            None => {
-                let (structure, kind) = self.symmetric(a, options)?;
-                let is_heavy = foreign::symmetric_flops(&structure) > FRONTS_FROM * a.rows() as f64;
-                let order = foreign::order_of(&structure).filter(|_| is_heavy);
-                let tree = order.map(|order| {
-                    let order = Permutation::from_new_to_old(order).map_err(as_reason)?;
-                    Tree::symmetric(&Adjacency::new(a).map_err(as_reason)?, &order)
-                });
-                tree.transpose()?.map(|tree| (Arc::new(tree), kind))
-            }
-        };
-        Ok(self.unmatched_fronts.insert(fronts).clone())
     }
 
     /// Runs a search for an ordering, unless an earlier one has shown that every ordering is too expensive.
