@@ -106,6 +106,9 @@ pub(super) fn as_reason(error: crate::Error) -> Reason {
     Reason::Refused(error.to_string())
 }
 
+/// A solve with N vectors, each with a vector of work.
+type SolvePairs<'a, T, const N: usize> = &'a dyn Fn([(&mut [T], &mut [T]); N]);
+
 impl<T: Factorable> Factor<T> {
     /// Factorises A. With `rough`, LU treats larger pivots as zero. `going` returns whether to go on.
     pub(super) fn new(
@@ -419,7 +422,7 @@ impl<T: Factorable> Factor<T> {
     pub(super) fn apply_several<const N: usize>(&self, transposed: bool, columns: &mut [Vec<T>; N]) {
         let n = columns.first().map_or(0, Vec::len);
         let mut works: [Vec<T>; N] = std::array::from_fn(|_| Vec::new());
-        let mut pairs = |columns: &mut [Vec<T>; N], solve: &dyn Fn([(&mut [T], &mut [T]); N])| {
+        let mut pairs = |columns: &mut [Vec<T>; N], solve: SolvePairs<'_, T, N>| {
             works.iter_mut().for_each(|work| work.resize(n, T::default()));
             let mut both = columns.iter_mut().zip(&mut works);
             let pair = |_| both.next().map_or_else(Default::default, |(x, work)| (&mut x[..], &mut work[..]));

@@ -239,7 +239,7 @@ mod tests {
         let x = Reference::new(&plan, a.parts().values).solve(&b);
         let error = x.iter().zip(&known).map(|(&x, &known)| (x - known).abs().to_f64()).fold(0.0, f64::max);
         assert!(error < 1e-6, "{name} with blocks of {block}: {error:e}");
-        assert!(plan.parents.iter().any(|&parent| parent == NO_FRONT));
+        assert!(plan.parents.contains(&NO_FRONT));
     }
 
     #[test]

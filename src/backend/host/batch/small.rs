@@ -33,8 +33,9 @@ impl<D: Scalar<Real = f64>> Small<D> {
                 self.entries.clear();
                 self.entries.resize(n * n, [D::default(); LANES]);
                 for i in 0..n {
-                    for at in offsets[i] as usize..offsets[i + 1] as usize {
-                        self.entries[i * n + columns[at] as usize] = given.all[at];
+                    let row = offsets[i] as usize..offsets[i + 1] as usize;
+                    for (&column, &value) in columns[row.clone()].iter().zip(&given.all[row]) {
+                        self.entries[i * n + column as usize] = value;
                     }
                 }
             }

@@ -162,9 +162,9 @@ impl<D: Scalar<Real = f64>> Solve<D, LANES> for Eliminated<'_, D> {
         }
         for (i, &old) in order.iter().enumerate().rev() {
             let after = self.sum(diagonals[i] + 1, offsets[i + 1]);
-            for lane in 0..LANES {
-                self.ordered[i][lane] =
-                    (self.ordered[i][lane] - after[lane]) * self.factors.inverses[i][lane];
+            let lanes = self.ordered[i].iter_mut().zip(&after).zip(&self.factors.inverses[i]);
+            for ((value, &after), &inverse) in lanes {
+                *value = (*value - after) * inverse;
             }
             x[old as usize] = self.ordered[i];
         }
