@@ -55,8 +55,9 @@ mod sparse;
 mod triangular;
 mod vector;
 
+pub(crate) use batch::REFINEMENTS;
 #[cfg(feature = "cuda")]
-pub(crate) use batch::{BESIDE, ITERATIONS, NORM_UNITS, POWERS, REFINEMENTS};
+pub(crate) use batch::{BESIDE, ITERATIONS, NORM_UNITS, POWERS};
 pub use batch::{
     BatchElimination, BatchEntries, BatchGoal, BatchParts, BatchSteps, BatchVectors, LIMITED, UNCERTAIN,
 };
