@@ -1,11 +1,12 @@
 //! Every candidate of the choice on a collection of systems: what the best choice would have been, compared with the
 //! actual choice.
 //!
-//! `cargo bench --bench choice -- [--cuda] [--seed N] [--part I/N] [--widths] [WORD ...]` prints a line for each candidate
-//! of each system whose name contains one of the words: what the choice knew, the cost of the candidate, and the residual
-//! norms of some of its iterations; and to standard error the way of the choice. A candidate is stopped at five times the seconds of the best so far. With `--widths`
-//! it prints the mean width of the levels of each graph, and solves nothing. `benches/choice/*.csv` contain lines of the
-//! former kind; `cargo test choice` replays the choice on them.
+//! `cargo bench --bench choice -- [--cuda] [--seed N] [--part I/N] [--widths] [WORD ...]` prints a line for each
+//! candidate of each system whose name contains one of the words: what the choice knew, the cost of the candidate, and
+//! the residual norms of some of its iterations; and to standard error the way of the choice. A candidate is stopped at
+//! five times the seconds of the best so far. With `--widths` it prints the mean width of the levels of each graph, and
+//! solves nothing. `benches/choice/*.csv` contain lines of the former kind; `cargo test choice` replays the choice on
+//! them.
 
 mod systems;
 
