@@ -1,19 +1,19 @@
-//! Classical coarsening: the choice of coarse unknowns, and the interpolation from them.
+//! Classical coarsening for algebraic multigrid: the choice of coarse unknowns, and the interpolation from them.
 
 use super::{CoarseningSteps, Conversions};
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
 
-/// Classical coarsening of one level. Results have the same bits on every backend.
+/// Classical coarsening of one level. Every backend gives the same bits.
 ///
-/// Every method fails if the device fails, and without memory.
+/// Every method fails if the device fails or memory runs out.
 #[allow(clippy::missing_errors_doc)]
 pub trait ClassicalSteps: CoarseningSteps + Conversions {
-    /// The prolongation from the unknowns that parallel modified independent sets (PMIS) choose, by extended+i
-    /// interpolation with at most `weights` entries a row. Row i depends strongly on the columns with -a_ij at least
-    /// `strength` times the largest, in rows scaled to a positive diagonal. There are as many columns as coarse
-    /// unknowns, which may be none.
+    /// Returns the prolongation of A: parallel modified independent sets (PMIS) choose the coarse unknowns, and
+    /// extended+i interpolation gives the weights, at most `weights` in a row. Row i depends strongly on column j if
+    /// -a_ij is at least `strength` times the largest -a_ik, with rows scaled to a positive diagonal. The result has a
+    /// column for each coarse unknown, and no columns if there are none.
     fn classical_prolongation<T: Scalar>(
         &self,
         a: &Csr<T, Self>,
@@ -21,6 +21,6 @@ pub trait ClassicalSteps: CoarseningSteps + Conversions {
         weights: usize,
     ) -> Result<Csr<T, Self>>;
 
-    /// The same prolongation with fewer weights a row: the largest, scaled so that their sum stays the same.
+    /// Returns the same prolongation with fewer weights in a row: the largest, scaled so that their sum stays the same.
     fn with_fewer_weights<T: Scalar>(&self, p: &Csr<T, Self>, weights: usize) -> Result<Csr<T, Self>>;
 }

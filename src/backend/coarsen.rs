@@ -1,20 +1,20 @@
-//! Setup steps of algebraic multigrid if each unknown is a node: strong couplings, the prolongation, and inverses of
-//! blocks. `grouping` has the grouping of nodes.
+//! Setup steps of algebraic multigrid in which each unknown is a node: strong connections, the prolongation, and the
+//! inverses of diagonal blocks. The module `grouping` has the steps that group nodes into aggregates.
 
 use super::{CsrParts, CsrPattern, Gemv, GroupingSteps, OffsetsRef, ScatteredBlocks, SparseProducts};
 use crate::error::Result;
 use crate::scalar::Scalar;
 
-/// Weak couplings are not added to a diagonal entry if less than this fraction of it would be left.
+/// Weak entries of a row are not added to its diagonal entry if this would leave less than this fraction of it.
 pub const SMALLEST_LUMPED: f64 = 0.3;
 
 /// The number of biased exponents of doubles.
 pub const EXPONENTS: usize = 1 << 11;
 
-/// Steps from a matrix to that of the next level. Each is one pass over rows, with results that do not depend on the
-/// backend. Arrays have an element for each row unless stated otherwise.
+/// The steps that compute the matrix of the next level. Each is one pass over the rows, and gives the same result on
+/// every backend. Arrays have an element for each row unless stated otherwise.
 ///
-/// Every method fails if the device fails, and does not wait for it.
+/// Every method fails if the device fails, and none waits for it.
 #[allow(clippy::missing_errors_doc)]
 pub trait CoarseningSteps: SparseProducts + GroupingSteps {
     /// `largest[i]` = the largest |a_ij| with j not i.
@@ -24,14 +24,16 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         largest: &mut Self::Slice<V::Real>,
     ) -> Result<()>;
 
-    /// `exponents[i]` = the biased exponent of `x[i]` (not negative) as a double: below [`EXPONENTS`], and 0 for zero.
+    /// `exponents[i]` = the biased exponent of `x[i]` as a double: below [`EXPONENTS`], and 0 for zero. No element of x
+    /// is negative.
     fn exponents<V: Scalar>(&self, x: &Self::Slice<V::Real>, exponents: &mut Self::Slice<u32>) -> Result<()>;
 
-    /// `flags[i]` = 1 where `x[i]` >= `least`, else 0.
+    /// `flags[i]` = 1 if `x[i]` >= `least`, else 0.
     fn flags_from(&self, x: &Self::Slice<u32>, least: u32, flags: &mut Self::Slice<u8>) -> Result<()>;
 
-    /// `lengths[i]` = strong couplings of row i: those with |a_ij| >= `threshold` min(largest of i, largest of j), not
-    /// zero; none if the largest of i is infinite. `lengths` has one more element, which is set to 0.
+    /// `lengths[i]` = the number of strong connections of row i. An entry a_ij off the diagonal is one if it is not
+    /// zero and |a_ij| >= `threshold` min(`largest[i]`, `largest[j]`). A row whose `largest[i]` is infinite has none.
+    /// `lengths` has one more element, which is set to 0.
     fn strong_lengths<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -40,7 +42,7 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         lengths: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// The strong couplings, each with its magnitude divided by the largest of its row.
+    /// Writes the strong connections: the columns, and the magnitudes divided by the largest of their row.
     fn strong_entries<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -51,9 +53,10 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         weights: &mut Self::Slice<f32>,
     ) -> Result<()>;
 
-    /// I - omega D^-1 F, where D has the row sums of magnitudes of F. F is A with weak couplings removed and added to
-    /// the diagonal (unless less than [`SMALLEST_LUMPED`] of it would be left). Row i has the strong neighbours of i
-    /// and i itself, so it starts at the graph's offset plus i. Without strong neighbours it is a row of I.
+    /// Writes I - omega D^-1 F. F is A without its weak entries, which are added to the diagonal entry of their row
+    /// unless less than [`SMALLEST_LUMPED`] of it would be left. D is diagonal, with the row sums of magnitudes of F.
+    /// Row i of the result has the strong neighbours of i and i itself, so it starts at the graph's offset plus i. If i
+    /// has no strong neighbours, it is row i of I.
     fn damped_entries<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -63,8 +66,8 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// `lengths[i]` = the number of groups of node i and its strong neighbours: the row lengths of the result of
-    /// [`CoarseningSteps::smoothed_entries`]. `lengths` has one more element, which is set to 0.
+    /// `lengths[i]` = the number of different groups among node i and its strong neighbours, which is the length of row
+    /// i in the result of [`CoarseningSteps::smoothed_entries`]. `lengths` has one more element, which is set to 0.
     fn smoothed_lengths(
         &self,
         strong: CsrPattern<'_, Self>,
@@ -72,8 +75,9 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         lengths: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// The entries of (I - omega D^-1 F) P, where the first factor is that of [`CoarseningSteps::damped_entries`], and
-    /// row j of P has `vector[j]` / `norms[g]` in the column of j's group g. The bits are those of the product.
+    /// Writes (I - omega D^-1 F) P with the first factor of [`CoarseningSteps::damped_entries`]. Row j of P has one
+    /// entry, `vector[j]` / `norms[g]`, in the column of its group g. The result has the same bits as the product of
+    /// the two matrices.
     #[allow(clippy::too_many_arguments)]
     fn smoothed_entries<V: Scalar>(
         &self,
@@ -88,8 +92,8 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// The entries of the matrix that multiplies a group's value by `vector` for each of its nodes; `offsets` counts
-    /// nodes in groups.
+    /// Writes the matrix P without smoothing: row i has the entry `vector[i]` in the column of its group, and is empty
+    /// if node i is in no group. `offsets` are its row offsets.
     fn group_entries<V: Scalar>(
         &self,
         group: &Self::Slice<u32>,
@@ -99,7 +103,7 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// `norms[i]` = the Euclidean norm of row i, summed in the order of its entries.
+    /// `norms[i]` = the Euclidean norm of row i, with the squares added in the order of its entries.
     fn row_norms<V: Scalar>(&self, a: CsrParts<'_, V, Self>, norms: &mut Self::Slice<V::Real>) -> Result<()>;
 
     /// `values[e]` = `values[e]` / `norms[indices[e]]`.
@@ -110,7 +114,7 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// x becomes its complex conjugate.
+    /// Replaces x by its complex conjugate.
     fn conjugate<V: Scalar>(&self, x: &mut Self::Slice<V>) -> Result<()>;
 
     /// `scales[i]` = 1 / sqrt(a_ii), or 0 if a_ii is not positive.
@@ -120,10 +124,10 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         scales: &mut Self::Slice<f64>,
     ) -> Result<()>;
 
-    /// As [`CoarseningSteps::diagonal_scales`], in A's own type.
+    /// As [`CoarseningSteps::diagonal_scales`], in the type of A's values.
     fn inverse_roots<V: Scalar>(&self, a: CsrParts<'_, V, Self>, roots: &mut Self::Slice<V>) -> Result<()>;
 
-    /// The values of L A R for diagonal matrices L and R: `values[e]` = a_ij (`left[i]` `right[j]`).
+    /// Computes the values of L A R for diagonal matrices L and R: `values[e]` = a_ij (`left[i]` `right[j]`).
     fn scaled_values<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -132,8 +136,8 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// `sums[i]` = `scales[i]` / sum of |a_ij| `scales[j]`, or 0 if that is not finite; `strong[0]` = the number of
-    /// rows with a coupling |a_ij| / sqrt(a_ii a_jj) above `threshold`.
+    /// `sums[i]` = `scales[i]` divided by the sum over j of |a_ij| `scales[j]`, or 0 if that is not finite. `strong[0]`
+    /// = the number of rows with an off-diagonal entry for which |a_ij| / sqrt(a_ii a_jj) is above `threshold`.
     fn scaled_sums<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -143,7 +147,7 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         strong: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// `weights[e]` = |a_ij| / sqrt(a_ii a_jj) of each entry of A.
+    /// `weights[e]` = |a_ij| / sqrt(a_ii a_jj) for each entry of A.
     fn scaled_magnitudes<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -151,10 +155,11 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         weights: &mut Self::Slice<f32>,
     ) -> Result<()>;
 
-    /// The inverses of A's blocks. Before, the row sums of magnitudes outside of each block are added to its diagonal
-    /// (with A scaled to a unit diagonal; none if scales are zero), and the fraction `added` of A's diagonal. They are
-    /// computed in the precision of A and rounded to half of it; those of block k are divided by `units[k]`, a power of
-    /// two. If A is `hermitian`, they are exactly Hermitian: only the lower triangle is used.
+    /// Inverts A's blocks. Before that, it adds to each diagonal entry the magnitudes of its row's entries outside of
+    /// the block (for A scaled to a unit diagonal; nothing if the scales, `added.0`, are zero) and the fraction
+    /// `added.1` of the entry itself. The inverses are computed in the precision of A and rounded to half of it. Those
+    /// of block k are divided by `units[k]`, a power of two. If A is `hermitian`, the inverses are exactly Hermitian,
+    /// because only their lower triangles are used.
     fn group_inverses<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -165,7 +170,7 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         values: &mut Self::Slice<V::Narrow>,
     ) -> Result<()>;
 
-    /// y = alpha M x + beta y, where M has these inverses; [`Gemv::op`] is ignored.
+    /// y = alpha M x + beta y, where M is the block-diagonal matrix of these inverses. [`Gemv::op`] is ignored.
     fn group_product<V: Scalar>(
         &self,
         blocks: &ScatteredBlocks<Self>,

@@ -1,11 +1,11 @@
-//! Distributed vectors, and the communication between the ranks that own them.
+//! Distributed vectors, and the communication between the ranks that own their parts.
 //!
-//! A rank owns some of the unknowns, and its vectors have only those. Elementwise operations need no communication.
-//! Sums do: each rank adds its own terms, and a [`Communicator`] adds those of all ranks in the order of ranks, so that
-//! every rank gets the same bits. Products need the entries of x that other ranks own, the *halo*.
+//! A rank owns some of the unknowns, and stores only their elements of each vector. Elementwise operations need no
+//! communication. Sums do: each rank adds its own terms, and a [`Communicator`] adds the results in the order of ranks,
+//! so that every rank gets the same bits. Products also need the elements of x that other ranks own, the *halo*.
 //!
-//! Solvers compute sums through a [`Space`], a backend with a communicator. [`Alone`], the communicator of vectors on a
-//! single rank, does nothing, and its calls are optimised away.
+//! Solvers compute sums through a [`Space`], a backend with a communicator. For vectors on a single rank the
+//! communicator is [`Alone`]: it does nothing, and its calls are optimised away.
 
 use super::{
     Backend, CsrParts, KrylovSteps, LinearUpdate, PartDirection, PartResidual, ScalarProgram, Sends, Slot,
@@ -15,17 +15,17 @@ use crate::error::{Error, Result};
 use crate::scalar::{Real, Scalar, Widen};
 use std::fmt::Debug;
 
-/// How many entries a rank sends to each rank, and receives from it.
+/// The number of entries that a rank sends to each rank, and receives from it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExchangePlan {
-    /// The number of entries for each rank, in the order of ranks.
+    /// The number of entries to send to each rank, in the order of ranks.
     pub send: Vec<usize>,
-    /// The number of entries from each rank, in the order of ranks.
+    /// The number of entries to receive from each rank, in the order of ranks.
     pub receive: Vec<usize>,
 }
 
 impl ExchangePlan {
-    /// Returns an error for a plan with another number of ranks, or other total numbers of entries.
+    /// Returns an error if the plan is for another number of ranks, or if its totals are not `send` and `halo`.
     pub(crate) fn check(&self, parts: usize, send: usize, halo: usize) -> Result<()> {
         Error::check_dimension("parts to send to", parts, self.send.len())?;
         Error::check_dimension("parts to receive from", parts, self.receive.len())?;
@@ -34,15 +34,15 @@ impl ExchangePlan {
     }
 }
 
-/// A vector, and the scalar to which its inner product (conjugating the vector) is added.
+/// A vector v, and a scalar: the inner product of v (conjugated) with the result is added to the scalar.
 pub type DotWith<'a, T, B> = (&'a <B as Backend>::Slice<T>, &'a mut <B as Backend>::Slice<T>);
 
-/// The term that is added to y = A x once the halo of x has arrived: `y[i] += alpha d[i] (row k of the matrix) halo`
-/// for row i = `rows[k]`.
+/// The product with the halo, which is added to y = A x once the halo has arrived: for row i = `rows[k]`, `y[i] +=
+/// alpha d[i] (row k of the matrix) halo`.
 pub struct HaloProduct<'a, T: Scalar, B: Backend> {
-    /// The rows of y.
+    /// The rows of y to which something is added.
     pub rows: &'a B::Slice<u32>,
-    /// A row for each of `rows`, and a column for each entry of the halo.
+    /// A matrix with a row for each of `rows` and a column for each entry of the halo.
     pub matrix: CsrParts<'a, T, B>,
     /// The factor of the product.
     pub alpha: T,
@@ -50,9 +50,9 @@ pub struct HaloProduct<'a, T: Scalar, B: Backend> {
     pub d: Option<&'a B::Slice<T::Real>>,
     /// The vector to which the product is added.
     pub y: &'a mut B::Slice<T>,
-    /// x, and the scalar to which this product's part of x.y is added, if that is requested.
+    /// x, and the scalar to which the contribution of this product to x.y is added; `None` if x.y is not requested.
     pub dot: Option<DotWith<'a, T, B>>,
-    /// True if x.y is then sent to all ranks ([`Communicator::cg_residual`] receives it).
+    /// True if x.y is sent to all ranks afterwards ([`Communicator::cg_residual`] receives it).
     pub publish: bool,
 }
 
@@ -62,10 +62,9 @@ impl<T: Scalar, B: Backend> Debug for HaloProduct<'_, T, B> {
     }
 }
 
-/// The collective operations of the ranks of distributed vectors. All ranks call the same functions in the same order.
+/// The collective operations of the ranks that share vectors. All ranks must call the same functions in the same order.
 pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
-    /// True if there is only one rank: then sums need no communication, and fused steps that compute complete sums are
-    /// right.
+    /// True if there is only one rank. Then sums need no communication, and fused steps may compute complete sums.
     const ALONE: bool;
 
     /// The number of this rank.
@@ -74,29 +73,29 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
     /// The number of ranks.
     fn parts(&self) -> usize;
 
-    /// Returns whether [`Communicator::begin_exchange_of`] and [`Communicator::end_exchange_with`] are supported: an
-    /// exchange that reads directly from x and adds directly to y.
+    /// Returns whether the communicator supports [`Communicator::begin_exchange_of`] and
+    /// [`Communicator::end_exchange_with`], an exchange that reads directly from x and adds directly to y.
     fn is_fused(&self) -> bool {
         false
     }
 
-    /// Replaces every scalar by its sum over all ranks, added in the order of ranks. Enqueued in the backend's order of
-    /// work.
+    /// Replaces every scalar by its sum over all ranks, added in the order of ranks. The work is enqueued after all
+    /// earlier work of the backend.
     ///
     /// # Errors
-    /// If another rank has failed, or if the device fails.
+    /// If another rank or the device fails.
     fn all_sum<T: Scalar>(&self, backend: &B, sums: &mut B::Slice<T>) -> Result<()>;
 
-    /// Combines words of all ranks by bitwise or. All ranks have the same number of words.
+    /// Combines words of all ranks by bitwise or. All ranks must have the same number of words.
     ///
     /// # Errors
-    /// As [`Communicator::all_sum`]; if ranks have different numbers of words, or if bytes can't be sent
+    /// As [`Communicator::all_sum`]; if ranks have different numbers of words, or if the communicator can't send bytes
     /// ([`Communicator::deliver`]).
     fn all_or(&self, backend: &B, words: &mut B::Slice<u32>) -> Result<()> {
         or_by_way_of_hosts(self, backend, words)
     }
 
-    /// Allocates memory for exchanges of `T` by a plan. Nothing may be recorded at the same time.
+    /// Allocates memory for exchanges of values of type `T` by a plan. Must not be called while the backend records.
     ///
     /// # Errors
     /// As [`Communicator::all_sum`], and if memory runs out.
@@ -104,8 +103,8 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Begins an exchange, which [`Communicator::exchange`] ends with the same plan and the same entries; work between
-    /// the two need not wait for it.
+    /// Begins an exchange. [`Communicator::exchange`] ends it, and must get the same plan and entries. Other work can
+    /// be done between the two.
     ///
     /// # Errors
     /// As [`Communicator::exchange`].
@@ -118,10 +117,11 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Ends an exchange with the other ranks, as `plan` says, that [`Communicator::begin_exchange`] has begun.
+    /// Exchanges entries with the other ranks by a plan, or ends the exchange that [`Communicator::begin_exchange`] has
+    /// begun.
     ///
     /// # Errors
-    /// As [`Communicator::all_sum`], and if a buffer does not have the length of the plan.
+    /// As [`Communicator::all_sum`], and if the length of a buffer is not that of the plan.
     fn exchange<T: Scalar>(
         &self,
         backend: &B,
@@ -130,7 +130,7 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
         halo: &mut B::Slice<T>,
     ) -> Result<()>;
 
-    /// As [`Communicator::begin_exchange`], for the entries of x with the indices `asked`.
+    /// As [`Communicator::begin_exchange`], for the entries of x whose indices are in `asked`.
     ///
     /// # Errors
     /// As [`Communicator::exchange`].
@@ -144,7 +144,7 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
         Err(Error::Unsupported("a fused exchange".into()))
     }
 
-    /// Ends an exchange by adding a product with the halo.
+    /// Ends an exchange, and adds the product with the halo that has arrived.
     ///
     /// # Errors
     /// As [`Communicator::exchange`].
@@ -157,8 +157,8 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
         Err(Error::Unsupported("a fused exchange".into()))
     }
 
-    /// Prepares to send the entries with indices `asked` of vectors of `n` scalars of type `T` as soon as they are
-    /// computed. None if the fused steps below are not supported.
+    /// Prepares to send some entries of vectors of `n` scalars of type `T` as soon as they are computed: those with the
+    /// indices `asked`. Returns `None` if the communicator does not support the fused steps below.
     ///
     /// # Errors
     /// As [`Communicator::prepare_exchange`].
@@ -166,7 +166,7 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
         Ok(None)
     }
 
-    /// Discards what [`Communicator::cg_direction`] has sent and no rank has received yet.
+    /// Discards messages of [`Communicator::cg_direction`] that no rank has received yet.
     ///
     /// # Errors
     /// As [`Communicator::exchange`].
@@ -174,8 +174,8 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
         Ok(())
     }
 
-    /// [`KrylovSteps::cg_part_residual`] with the sum that [`Communicator::end_exchange_with`] has sent, if none is
-    /// given. Then sends its own sums to all ranks, except those of a general inverse.
+    /// [`KrylovSteps::cg_part_residual`]; if no sum is given, with the one that [`Communicator::end_exchange_with`] has
+    /// sent. Then sends this rank's sums to all ranks, except with a general preconditioner.
     ///
     /// # Errors
     /// As [`Communicator::all_sum`].
@@ -186,8 +186,8 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
         Err(Error::Unsupported("fused steps on several parts".into()))
     }
 
-    /// [`KrylovSteps::cg_part_direction`] with the sums that [`Communicator::cg_residual`] has sent, if none are given.
-    /// Also begins the exchange of p that [`Communicator::end_exchange_with`] ends.
+    /// [`KrylovSteps::cg_part_direction`]; if no sums are given, with those that [`Communicator::cg_residual`] has
+    /// sent. Also begins the exchange of p, which [`Communicator::end_exchange_with`] ends.
     ///
     /// # Errors
     /// As [`Communicator::exchange`].
@@ -204,31 +204,31 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
         Err(Error::Unsupported("fused steps on several parts".into()))
     }
 
-    /// Returns whether any rank wants to stop. All ranks get the same answer if they call it at the same place of the
-    /// same work. A request may be sent with the next sum, so that only a later call returns it.
+    /// Returns whether any rank requests a stop. All ranks must call this at the same point of the computation, and get
+    /// the same answer. A request may be sent together with the next sum; then only a later call returns it.
     ///
     /// # Errors
     /// As [`Communicator::all_sum`].
     fn agree(&self, stop: bool) -> Result<bool>;
 
-    /// Returns whether its operations wait for the backend, so that they can't be recorded.
+    /// Returns whether its operations wait for the backend. Such operations can't be recorded.
     fn waits(&self) -> bool;
 
-    /// Seconds that an iteration takes in addition to each rank's share of the work: launches that only several ranks
-    /// need, and synchronisation. If it is not zero, small systems are left to a single rank.
+    /// The seconds that an iteration on several ranks takes in addition to the divided work: more launches, and
+    /// synchronisation. If this is not zero, small systems are solved on a single rank.
     fn latency(&self) -> f64 {
         0.0
     }
 
-    /// Sends bytes to each rank and receives those of each, through the hosts, however long it takes.
+    /// Sends bytes to each rank and receives bytes from each, through the hosts. There is no timeout.
     ///
     /// # Errors
-    /// As [`Communicator::all_sum`], and if it is not supported.
+    /// As [`Communicator::all_sum`], and if the communicator does not support it.
     fn deliver(&self, _to_each: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
         Err(Error::Unsupported("bytes between these parts".into()))
     }
 
-    /// Gathers the bytes of each rank on all ranks.
+    /// Returns the bytes of all ranks, on all ranks.
     ///
     /// # Errors
     /// As [`Communicator::deliver`].
@@ -296,7 +296,7 @@ impl<B: VectorOps> Communicator<B> for Alone {
     }
 }
 
-/// The space of a solver's vectors: a backend, with vectors that are whole or distributed.
+/// The space of a solver's vectors: a backend, and a communicator if the vectors are distributed.
 #[derive(Debug, Clone)]
 pub struct Space<B, C = Alone> {
     backend: B,
@@ -304,7 +304,7 @@ pub struct Space<B, C = Alone> {
 }
 
 impl<B> Space<B> {
-    /// The space of whole vectors on a backend.
+    /// The space of vectors that are not distributed.
     pub fn new(backend: B) -> Self {
         Self { backend, communicator: Alone }
     }
@@ -326,7 +326,7 @@ impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
         &self.communicator
     }
 
-    /// The length of a vector over all ranks, of which this one has `own`; `scratch` has one element.
+    /// Returns the length of a distributed vector, of which this rank owns `own` elements. `scratch` has one element.
     ///
     /// # Errors
     /// As [`Communicator::all_sum`].
@@ -339,7 +339,7 @@ impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
         Ok(self.backend.value(scratch)?.to_f64() as usize)
     }
 
-    /// The number of ranks for which `yes` is true; all get the same number.
+    /// Returns the number of ranks on which `yes` is true, the same on all ranks.
     ///
     /// # Errors
     /// As [`Communicator::all_sum`].
@@ -366,7 +366,7 @@ impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
         self.communicator.all_sum(&self.backend, out)
     }
 
-    /// [`VectorOps::linear_update`] with inner products summed over all ranks; their places must be consecutive.
+    /// [`VectorOps::linear_update`] with inner products summed over all ranks. Their slots must be consecutive.
     ///
     /// # Errors
     /// As [`VectorOps::linear_update`] and [`Space::dot`].

@@ -1,5 +1,5 @@
-//! Copies entries between CSR and the other layouts. `matrix` computes lengths, orders, offsets and widths with
-//! [`Primitives`], once for all backends; here entries are only copied, so values keep every bit.
+//! Copies entries between CSR and the other layouts. The module `matrix` computes lengths, orders, offsets and widths
+//! with [`Primitives`], once for all backends. The steps here only copy entries, so values keep every bit.
 
 use super::{
     CompressedSteps, CooParts, CsrParts, DiaParts, EllParts, JdsParts, OffsetsRef, Primitives, RowOrderRef,
@@ -8,18 +8,18 @@ use super::{
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar};
 
-/// The diagonals of a matrix that have an entry.
+/// The diagonals of a matrix that have at least one entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diagonals {
     /// The number of diagonals.
     pub count: usize,
-    /// Column minus row of each, ascending; empty if there are more than were requested.
+    /// Column minus row of each diagonal, ascending; empty if there are more diagonals than the caller asked for.
     pub distances: Vec<i64>,
 }
 
 impl Diagonals {
-    /// From a bit for each diagonal, set if it has an entry: nonzero words of 32 bits, as word number << 32 | word,
-    /// ascending; bit 0 of word 0 is `first`.
+    /// From a bit mask of the diagonals with an entry. `words` has its nonzero words of 32 bits as word number << 32 |
+    /// word, ascending; bit 0 of word 0 is the diagonal `first`.
     pub(crate) fn from_words(count: usize, words: &[u64], first: i64) -> Self {
         let mut distances = Vec::with_capacity(count);
         for &word in words {
@@ -38,14 +38,15 @@ impl Diagonals {
 pub enum DiaFill {
     /// All entries are stored.
     Whole,
-    /// A value equals [`no_entry`](super::no_entry).
+    /// A value equals [`no_entry`](super::no_entry), so it would be lost.
     Lost,
-    /// An entry left of the main diagonal is not the mirror image of a stored one, or an image is missing.
+    /// The matrix is not symmetric: an entry left of the main diagonal differs from its mirror image, or one of the two
+    /// is missing.
     Unlike,
 }
 
 impl DiaFill {
-    /// From whether a value equals `no_entry`, and whether an entry differs from its mirror image.
+    /// The result if a value equals `no_entry` (`lost`), or if an entry differs from its mirror image (`unlike`).
     pub(crate) fn of(lost: bool, unlike: bool) -> Self {
         match (lost, unlike) {
             (true, _) => Self::Lost,
@@ -55,22 +56,23 @@ impl DiaFill {
     }
 }
 
-/// Copies of entries between layouts, and the sizes that these need.
+/// Copies entries between layouts, and computes the sizes that this needs.
 ///
-/// Targets come from [`Backend::buffer`](super::Backend::buffer) and already have the right lengths. A backend whose
-/// buffers have undefined contents writes padding too: value 0, and index 0 or, in SELL, the index by which its product
-/// recognises padding.
+/// Targets come from [`Backend::buffer`](super::Backend::buffer) and already have the right lengths. If the buffers of
+/// a backend have undefined contents, it writes padding too: value 0, and index 0 or, in SELL, the index by which its
+/// product recognises padding.
 ///
-/// Every method fails if the device fails, or without temporary memory, which is small: at most a few bytes per row,
-/// and none unless stated.
+/// Every method fails if the device fails, or if there is no memory for temporary arrays. These are small, at most a
+/// few bytes per row, and most methods need none; exceptions are stated.
 #[allow(clippy::missing_errors_doc)]
 pub trait Conversions: Primitives + CompressedSteps {
-    /// Rows of a slice of SELL if the caller does not say: on the CPU two cache lines of sums in double precision.
+    /// The default height of a slice of SELL: on the CPU its sums fill two cache lines in double precision.
     const CHUNK_HEIGHT: usize = 16;
 
     // ---- sizes ----
 
-    /// `lengths[i]` = entries of row i after the first `skip`, but at most `most`. Rows have fewer than 2^32 entries.
+    /// `lengths[i]` = the number of entries in row i after the first `skip`, but at most `most`. Rows have fewer than
+    /// 2^32 entries.
     fn row_lengths(
         &self,
         offsets: OffsetsRef<'_, Self>,
@@ -88,8 +90,8 @@ pub trait Conversions: Primitives + CompressedSteps {
         longest: u32,
     ) -> Result<Self::Vec<u32>>;
 
-    /// As [`Conversions::longest_first`], and returns the lengths in that order; no row has more than `most` entries.
-    /// `moved` is set to 1 if a row is not in its place, and else unchanged.
+    /// As [`Conversions::longest_first`], and also writes the lengths in that order to `sorted`. No row has more than
+    /// `most` entries. `moved` is set to 1 if the order moves a row, and else unchanged.
     fn order_windows(
         &self,
         lengths: &Self::Slice<u32>,
@@ -99,9 +101,9 @@ pub trait Conversions: Primitives + CompressedSteps {
         moved: &mut Self::Slice<u64>,
     ) -> Result<()>;
 
-    /// The start of slices of `height` rows, each padded to its longest row; `offsets` has one more element than there
-    /// are slices. The number of all places is added to the first of `found`; if `I` can't represent it, `offsets` is
-    /// undefined. The second of `found` becomes at least the longest row's length.
+    /// `offsets[s]` = the start of slice s of `height` rows, each padded to its longest row. `offsets` has one more
+    /// element than there are slices. The number of all places is added to `found[0]`; if `I` can't represent it,
+    /// `offsets` is undefined. `found[1]` becomes at least the longest row's length.
     fn chunk_offsets<I: Offset>(
         &self,
         lengths: &Self::Slice<u32>,
@@ -118,7 +120,8 @@ pub trait Conversions: Primitives + CompressedSteps {
         reach: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// `lengths[row]` = number of jagged diagonals that reach the row's position in `order`.
+    /// `lengths[row]` = the number of jagged diagonals that are long enough to include the row, given its position in
+    /// `order`.
     fn jagged_lengths(
         &self,
         order: RowOrderRef<'_, Self>,
@@ -126,7 +129,7 @@ pub trait Conversions: Primitives + CompressedSteps {
         lengths: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// Offsets of rows that have the entries of both `head` and `tail`.
+    /// Adds two arrays of offsets: row i of the result has as many entries as row i of `head` and of `tail` together.
     fn join_offsets<I: Offset>(
         &self,
         head: OffsetsRef<'_, Self>,
@@ -136,7 +139,8 @@ pub trait Conversions: Primitives + CompressedSteps {
 
     // ---- entries ----
 
-    /// Entries `skip..` of every row, written at `offsets`, as (rows, columns, values): the COO part of hybrid.
+    /// Copies the entries `skip..` of every row, written at `offsets`, as (rows, columns, values): the COO part of
+    /// hybrid.
     #[allow(clippy::type_complexity)]
     fn csr_tails<V: Element>(
         &self,
@@ -146,7 +150,7 @@ pub trait Conversions: Primitives + CompressedSteps {
         entries: (&mut Self::Slice<u32>, &mut Self::Slice<u32>, &mut Self::Slice<V>),
     ) -> Result<()>;
 
-    /// The rows of `head`, each followed by its entries in `tail`, which start at `tails`; written at `offsets`.
+    /// Joins rows: writes at `offsets` each row of `head`, followed by its entries in `tail`, which start at `tails`.
     fn join_rows<V: Element>(
         &self,
         head: EllParts<'_, V, Self>,
@@ -157,9 +161,9 @@ pub trait Conversions: Primitives + CompressedSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// The transpose of a square matrix whose pattern is symmetric, so that it has the same offsets and columns. For
-    /// backends that can test this and move the values in less time than [`Conversions::csr_transpose`] takes. Returns
-    /// whether it was done; if not, the contents of `indices` and `values` are undefined.
+    /// The transpose of a square matrix with a symmetric pattern, which has the same offsets and columns. For backends
+    /// that can test this and move the values in less time than [`Conversions::csr_transpose`] takes. Returns false if
+    /// it was not done; then the contents of `indices` and `values` are undefined.
     #[allow(unused_variables)]
     fn csr_mirror<V: Element>(
         &self,
@@ -170,15 +174,15 @@ pub trait Conversions: Primitives + CompressedSteps {
         Ok(false)
     }
 
-    /// The number of entries in each column. Neighbouring rows often have the same columns, so a backend may count them
-    /// differently from arbitrary keys.
+    /// Counts the entries in each column. Neighbouring rows often have the same columns, so a backend may use another
+    /// algorithm than for arbitrary keys.
     fn column_counts(&self, columns: &Self::Slice<u32>, counts: &mut Self::Slice<u32>) -> Result<()> {
         self.histogram(columns, counts)
     }
 
-    /// The transpose, whose offsets are known, with columns ascending. Temporary memory on a device: two and a quarter
-    /// bytes per entry, for values of 4 bytes one and a third; if there are more columns than entries, or at least 2^28
-    /// nonzeros, a tenth of source and target, or 16 MiB.
+    /// Writes the transpose, with columns ascending; its offsets are given. Temporary memory on a device: 2.25 bytes
+    /// per entry, or 1.33 for values of 4 bytes. If there are more columns than entries, or at least 2^28 nonzeros: a
+    /// tenth of source and target, or 16 MiB.
     fn csr_transpose<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -187,7 +191,7 @@ pub trait Conversions: Primitives + CompressedSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// The first `width` entries of every row, in the layout of [`EllParts`].
+    /// Copies the first `width` entries of every row into the layout of [`EllParts`].
     fn csr_to_ell<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -196,7 +200,8 @@ pub trait Conversions: Primitives + CompressedSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// The rows of an ELL matrix, written at `offsets`; space beyond a row's entries is left unchanged.
+    /// Copies the rows of an ELL matrix to CSR, at `offsets`. If a row has space for more entries, the rest is
+    /// unchanged.
     fn ell_to_csr<V: Element>(
         &self,
         a: EllParts<'_, V, Self>,
@@ -205,8 +210,8 @@ pub trait Conversions: Primitives + CompressedSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// The diagonals with entries of a matrix of `rows` rows and `columns` columns. Temporary memory: a bit for each
-    /// possible diagonal, and eight bytes for each of `most`.
+    /// Finds the diagonals with entries of a matrix of `size` = (rows, columns), up to `most` of them. Temporary
+    /// memory: a bit for each possible diagonal, and eight bytes for each of `most`.
     fn diagonals(
         &self,
         size: (usize, usize),
@@ -215,15 +220,15 @@ pub trait Conversions: Primitives + CompressedSteps {
         most: usize,
     ) -> Result<Diagonals>;
 
-    /// Returns whether products with half of a matrix with this many places on its diagonals are faster than with all
-    /// of it.
+    /// Returns whether, for a symmetric matrix with this many places on its diagonals, products are faster if only half
+    /// of it is stored.
     fn half_pays<V: Scalar>(&self, places: usize) -> bool;
 
-    /// Returns whether a sample of rows of a square matrix equals its mirror image, bit by bit.
+    /// Returns whether the entries in a sample of rows equal their mirror images, bit by bit. The matrix is square.
     fn seems_symmetric<V: Scalar>(&self, a: CsrParts<'_, V, Self>) -> Result<bool>;
 
-    /// Every entry, in the layout of [`DiaParts`], on these diagonals, of which the last `mirrored` also represent
-    /// their mirror images. Those are compared bit by bit.
+    /// Copies every entry into the layout of [`DiaParts`] with these diagonals. The last `mirrored` of them also
+    /// represent their mirror images, which are compared bit by bit.
     fn csr_to_dia<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -232,10 +237,10 @@ pub trait Conversions: Primitives + CompressedSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<DiaFill>;
 
-    /// Entries of each row of a matrix stored by diagonals.
+    /// `lengths[i]` = the number of entries in row i of a matrix stored by diagonals.
     fn dia_lengths<V: Scalar>(&self, a: DiaParts<'_, V, Self>, lengths: &mut Self::Slice<u32>) -> Result<()>;
 
-    /// The rows of a matrix stored by diagonals, written at `offsets`.
+    /// Copies the rows of a matrix stored by diagonals to CSR, at `offsets`.
     fn dia_to_csr<V: Scalar>(
         &self,
         a: DiaParts<'_, V, Self>,
@@ -244,7 +249,7 @@ pub trait Conversions: Primitives + CompressedSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// Every entry, in the layout of [`JdsParts`].
+    /// Copies every entry into the layout of [`JdsParts`].
     fn csr_to_jds<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -254,7 +259,7 @@ pub trait Conversions: Primitives + CompressedSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// The rows of a JDS matrix, written at `offsets`.
+    /// Copies the rows of a JDS matrix to CSR, at `offsets`.
     fn jds_to_csr<V: Element>(
         &self,
         a: JdsParts<'_, V, Self>,
@@ -263,7 +268,8 @@ pub trait Conversions: Primitives + CompressedSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// Every entry, in the layout of [`SellParts`]; `size` is its height, and the length of the longest row.
+    /// Copies every entry into the layout of [`SellParts`]. `size` is the height of its slices and the length of the
+    /// longest row.
     fn csr_to_sell<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -274,7 +280,7 @@ pub trait Conversions: Primitives + CompressedSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// The rows of a SELL matrix, written at `offsets`.
+    /// Copies the rows of a SELL matrix to CSR, at `offsets`.
     fn sell_to_csr<V: Element>(
         &self,
         a: SellParts<'_, V, Self>,

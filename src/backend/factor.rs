@@ -1,7 +1,7 @@
 //! Factorisations in the memory of a backend: by an external library that is found at run time, or in dense fronts.
 //!
-//! Neither is trusted: success says nothing about the accuracy of the numbers. The caller must
-//! verify each solution (`direct::OnDevice` does).
+//! The numbers are not trusted: success says nothing about their accuracy, and the caller must verify each solution
+//! (`direct::OnDevice` does).
 
 use super::{Backend, CsrArrays, FrontPlan};
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ pub enum FactorKind {
     General,
 }
 
-/// A fill-reducing ordering, with the parts of its nested dissection.
+/// A fill-reducing ordering, and the sizes of the parts if it is a nested dissection.
 ///
 /// ```text
 /// parts   5 4 | 4 6 | 2   2 | 3        the first separator has 3 unknowns; of its sides one consists of
@@ -28,16 +28,16 @@ pub enum FactorKind {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Elimination {
-    /// The old index of each new one: the leaves one after another, then the separators, level by level from the
+    /// For each new index the old one: the leaves one after another, then the separators, level by level from the
     /// smallest subgraphs up.
     pub order: Vec<u32>,
-    /// The number of unknowns in each part, 2^k leaves and 2^k - 1 separators; empty if the ordering is not by nested
+    /// The number of unknowns in each of the 2^k leaves and 2^k - 1 separators; empty if the ordering is not by nested
     /// dissection.
     pub parts: Vec<u32>,
 }
 
 impl Elimination {
-    /// Returns an error unless this is an ordering of `n` unknowns whose parts add up to it.
+    /// Returns an error unless this orders `n` unknowns and the sizes of the parts add up to `n`.
     #[cfg(any(test, feature = "cuda"))]
     pub(crate) fn check(&self, n: usize) -> Result<()> {
         Error::check_dimension("length of the order of elimination", n, self.order.len())?;
@@ -71,37 +71,37 @@ impl Elimination {
 pub struct FactorOptions<'a> {
     /// The kind of factorisation.
     pub kind: FactorKind,
-    /// The fill-reducing ordering, for rows and columns alike; if none, the library computes one.
+    /// The fill-reducing ordering, for both rows and columns; if `None`, the library computes one.
     pub order: Option<&'a Elimination>,
-    /// True if L D L^H uses 2 x 2 pivots too (Bunch and Kaufman), if the library can.
+    /// True if L D L^H may use 2 x 2 pivots (Bunch and Kaufman), provided that the library can.
     pub blocks_of_two: bool,
-    /// True if the same input must give the same bits, if the library can.
+    /// True if the same input must give the same bits, provided that the library can.
     pub deterministic: bool,
 }
 
-/// The cost of a factorisation, known before it is computed.
+/// The cost of a numerical factorisation, which is known after the analysis.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct FactorEstimate {
-    /// Entries of the factors.
+    /// The number of entries in the factors.
     pub entries: f64,
     /// Operations, if the library reports them.
     pub flops: Option<f64>,
-    /// Bytes that the factors keep.
+    /// The number of bytes that the factors occupy.
     pub bytes: u64,
     /// The maximum number of bytes in use during the factorisation.
     pub peak: u64,
-    /// Bytes that are free.
+    /// The number of free bytes.
     pub free: u64,
 }
 
-/// Factors of a matrix in the memory of a backend, whose pattern has been analysed.
+/// Factors of a matrix in the memory of a backend. The pattern has been analysed.
 pub trait Factors<T: Scalar, B: Backend>: Send {
     /// The cost of the numerical factorisation.
     fn estimate(&self) -> FactorEstimate;
 
-    /// Computes the factors for these values of the entries. The pattern is not analysed again, and memory of an
-    /// earlier call is reused. Returns the first row, from 0, at which the matrix was found not to be positive
-    /// definite, for the kind that requires it.
+    /// Computes the factors for these values of the entries, without a new analysis of the pattern, and reuses the
+    /// memory of an earlier call. For [`FactorKind::Positive`], returns the first row, from 0, at which the matrix was
+    /// found not to be positive definite.
     ///
     /// # Errors
     /// If the number of values differs, if memory runs out, or if the library or the device fails.
@@ -110,26 +110,27 @@ pub trait Factors<T: Scalar, B: Backend>: Send {
     /// x = A^-1 b for `count` right-hand sides, stored one after another.
     ///
     /// # Errors
-    /// If a vector has another length, before the first [`Factors::factorise`], or if the library or the device fails.
+    /// If a vector has another length, if [`Factors::factorise`] was not called before, or if the library or the device
+    /// fails.
     fn solve(&mut self, count: usize, b: &B::Slice<T>, x: &mut B::Slice<T>) -> Result<()>;
 }
 
-/// Factorisations in the memory of a backend, if a library was found.
+/// Factorisations in the memory of a backend.
 pub trait FactorSteps: Backend {
-    /// Name and release of the library.
+    /// Returns the name and release of the library.
     ///
     /// # Errors
-    /// The reason why there is none, and how to install it.
+    /// If none was found; the error says why, and how to install one.
     fn factor_library(&self) -> Result<String> {
         Err(Error::Unsupported("no library factorises in this memory".into()))
     }
 
-    /// Returns whether the library has 2 x 2 pivots.
+    /// Returns whether the library supports 2 x 2 pivots.
     fn has_blocks_of_two(&self) -> bool {
         false
     }
 
-    /// Analyses the pattern of a square matrix with `n` rows, and keeps it.
+    /// Analyses the pattern of a square matrix with `n` rows. The result keeps the pattern.
     ///
     /// # Errors
     /// As [`FactorSteps::factor_library`]; if the ordering has another length, if memory runs out, or if the library or
@@ -144,13 +145,13 @@ pub trait FactorSteps: Backend {
         self.factor_library().and_then(|_| Err(Error::Unsupported("factors in this memory".into())))
     }
 
-    /// Returns whether the backend factorises in dense fronts itself.
+    /// Returns whether the backend has its own factorisation in dense fronts.
     fn has_fronts(&self) -> bool {
         false
     }
 
-    /// Prepares factors with this structure, by the backend itself. Nothing of their size is allocated before the first
-    /// [`Factors::factorise`], which takes the values of A and counts no row.
+    /// Prepares a factorisation in dense fronts with this structure, by the backend itself. Memory for the factors is
+    /// allocated at the first [`Factors::factorise`], which takes the values of A and always returns `None` as the row.
     ///
     /// # Errors
     /// If the backend has no fronts, if memory runs out, or if the device fails.

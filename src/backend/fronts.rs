@@ -1,11 +1,11 @@
-//! What a backend needs to factorise in dense fronts: their structure, and the place of each entry of A.
+//! The data for a factorisation in dense fronts: the structure of the fronts, and the place of each entry of A.
 
 use crate::scalar::Scalar;
 
-/// No parent.
+/// Marks a front without a parent.
 pub const NO_FRONT: u32 = u32::MAX;
 
-/// The structure of the factors of M = P R A C in an order of elimination, in dense fronts.
+/// The structure of the factors of M = P R A C in dense fronts, with rows and columns in the order of elimination.
 ///
 /// ```text
 ///               own columns   rows below
@@ -13,46 +13,48 @@ pub const NO_FRONT: u32 = u32::MAX;
 /// rows below  |      F             C     |    C - V E is what the front contributes to its parent's
 /// ```
 ///
-/// A front's part of the factors is its own columns, each with all rows, and behind them E, column after column. Own
-/// columns are eliminated in blocks, within which pivots are chosen.
+/// The factors of a front are stored as its own columns, each with all rows, followed by E, column by column. Own
+/// columns are eliminated in blocks, and pivots are chosen within a block.
 #[derive(Debug, Clone)]
 pub struct FrontPlan {
-    /// The first column of each front, and the number of columns; children come before their parents.
+    /// The first column of each front, and the number of columns at the end. Children come before their parents.
     pub begin: Vec<u32>,
-    /// The front that takes the contribution, or [`NO_FRONT`].
+    /// The parent of each front, to which the contribution is added, or [`NO_FRONT`].
     pub parents: Vec<u32>,
-    /// Where each front's rows below its own begin.
+    /// The start of each front's rows below its own in `rows`, and the end.
     pub rows_at: Vec<usize>,
-    /// These rows, ascending.
+    /// The rows below the own rows of all fronts, ascending in each front.
     pub rows: Vec<u32>,
-    /// Where each of them stands in the front of the parent.
+    /// The position of each of these rows in the parent's front.
     pub places: Vec<u32>,
-    /// Where each front's blocks begin in `blocks`.
+    /// The start of each front's blocks in `blocks`, and the end.
     pub blocks_at: Vec<usize>,
-    /// The first own column of each block, and behind the last one the number of own columns.
+    /// The first own column of each block; after the last block of a front, the number of its own columns.
     pub blocks: Vec<u32>,
-    /// Where each front's part of the factors begins, and the number of their entries.
+    /// The start of each front's factors, and the number of all their entries at the end.
     pub factors_at: Vec<u64>,
-    /// The place in the factors of each entry of A, in the order of its rows.
+    /// The position in the factors of each entry of A, in the order of A's entries.
     pub targets: Vec<u64>,
-    /// The factor of each entry of A; none if all are one.
+    /// The scaling factor of each entry of A; `None` if all are one.
     pub scales: Option<Vec<f64>>,
-    /// For each row of M, in the order of elimination, that of A.
+    /// The row of A for each row of M, in the order of elimination.
     pub from: Vec<u32>,
-    /// For each column of M, in the order of elimination, that of A.
+    /// The column of A for each column of M, in the order of elimination.
     pub to: Vec<u32>,
-    /// R by rows and C by columns of M, in the order of elimination; none if all are one.
+    /// The diagonals of R and C, by the rows and columns of M; `None` if all entries are one.
     pub scaling: Option<(Vec<f64>, Vec<f64>)>,
-    /// A diagonal entry is a pivot if it has this part of the largest magnitude in its column of the block.
+    /// A diagonal entry is taken as the pivot if it is at least this fraction of the largest magnitude in its column of
+    /// the block.
     pub preference: f64,
-    /// Pivots below this part of the largest entry of M are replaced by it.
+    /// A pivot below this fraction of the largest entry of M is replaced by that fraction of it.
     pub least: f64,
-    /// Multiplications.
+    /// The number of multiplications of the factorisation.
     pub multiplications: f64,
 }
 
 impl FrontPlan {
-    /// Own columns that are eliminated together at most: what an inverse takes of the memory of a multiprocessor.
+    /// The maximum number of own columns in a block: the inverse of a block must fit the shared memory of a
+    /// multiprocessor.
     pub const fn block_of<T: Scalar>() -> u32 {
         if size_of::<T>() > 8 { 32 } else { 64 }
     }
@@ -67,13 +69,13 @@ impl FrontPlan {
         self.parents.is_empty()
     }
 
-    /// Own columns of a front, and rows below them.
+    /// Returns the number of own columns of a front, and the number of rows below them.
     pub fn shape(&self, front: usize) -> (usize, usize) {
         let width = self.begin[front + 1] - self.begin[front];
         (width as usize, self.rows_at[front + 1] - self.rows_at[front])
     }
 
-    /// Entries of the factors.
+    /// Returns the number of entries in the factors.
     pub fn entries(&self) -> u64 {
         self.factors_at[self.len()]
     }

@@ -1,8 +1,8 @@
-//! Matrices on grids: the steps between two levels of geometric multigrid, where each box of 2 x 2 x 2 points becomes a
+//! Matrices on grids, and the steps between two levels of geometric multigrid. Each box of 2 x 2 x 2 points becomes a
 //! point of the next level.
 //!
-//! There are two prolongations. One is constant on boxes. The other interpolates between the points whose coordinates
-//! are all even, which are those of the next level:
+//! There are two prolongations. The first is constant on each box. The second interpolates between the points whose
+//! coordinates are all even; these are the points of the next level:
 //!
 //! ```text
 //!     0 -- x -- 0 -- x --      0  a point of the next level: keeps its value
@@ -11,11 +11,11 @@
 //!     |    |    |    |
 //! ```
 //!
-//! Its weights come from the matrix. A point between two others along x gets the value for which its row of A x is
-//! zero, where couplings to points with another y or z are added to its diagonal. A point between four or eight others
-//! gets the value for which its row is zero, given the values of its neighbours. So the weights adapt to jumps of
-//! coefficients (Alcouffe, Brandt, Dendy and Painter, SIAM J. Sci. Stat. Comput. 2, 1981; Dendy, Black box multigrid,
-//! J. Comput. Phys. 48, 1982).
+//! The weights of the second come from the matrix. A point between two others along x gets the value for which its row
+//! of A x is zero, after the entries for points with another y or z are added to its diagonal entry. A point between
+//! four or eight others gets the value for which its row is zero, given the values of its neighbours. So the weights
+//! adapt to jumps of coefficients (Alcouffe, Brandt, Dendy and Painter, SIAM J. Sci. Stat. Comput. 2, 1981; Dendy,
+//! Black box multigrid, J. Comput. Phys. 48, 1982).
 
 use super::{Backend, ChebyshevStep, CsrParts, DIA_SECTION, GridStencil, PreconditionSteps};
 use crate::error::{Error, Result};
@@ -37,7 +37,7 @@ impl Grid {
         self.sizes.iter().product()
     }
 
-    /// The grid of boxes of two points a side; a box at an end may have one.
+    /// Returns the grid of boxes of two points per side. The last box along an axis may have one.
     #[must_use]
     pub fn coarser(self) -> Self {
         Self { sizes: self.sizes.map(|size| size.div_ceil(2)) }
@@ -60,7 +60,7 @@ impl Grid {
         (0..3).all(|axis| place[axis] < self.sizes[axis])
     }
 
-    /// The difference between the numbers of two points that are (dx, dy, dz) apart.
+    /// Returns the difference between the numbers of two points at displacement (dx, dy, dz).
     pub(crate) fn distance(self, [dx, dy, dz]: [i64; 3]) -> i64 {
         let [nx, ny, _] = self.sizes.map(|size| size as i64);
         dx + nx * (dy + ny * dz)
@@ -75,14 +75,14 @@ impl Grid {
         self.has(other).then_some(other)
     }
 
-    /// The displacement from a point to another, if they are neighbours.
+    /// Returns the displacement from a point to another if they are neighbours.
     pub(crate) fn between(self, from: usize, to: usize) -> Option<[i64; 3]> {
         let (from, to) = (self.place(from), self.place(to));
         let by = [0, 1, 2].map(|axis| to[axis] as i64 - from[axis] as i64);
         by.iter().all(|d| d.abs() <= 1).then_some(by)
     }
 
-    /// The number of pairs of a point and an existing one of these neighbours.
+    /// Counts the pairs of a point and one of its neighbours on the grid.
     pub(crate) fn pairs(self, neighbours: Neighbours) -> usize {
         let with_neighbour = |by: [i64; 3]| -> usize {
             (0..3).map(|axis| self.sizes[axis].saturating_sub(by[axis].unsigned_abs() as usize)).product()
@@ -91,8 +91,8 @@ impl Grid {
     }
 }
 
-/// The neighbours to which points are coupled: bit (dx + 1) + 3 (dy + 1) + 9 (dz + 1) is the one at displacement (dx,
-/// dy, dz). In this order the numbers of a point's neighbours ascend.
+/// A set of neighbours, as a bit mask: bit (dx + 1) + 3 (dy + 1) + 9 (dz + 1) is the neighbour at displacement (dx, dy,
+/// dz). In the order of bits, the numbers of a point's neighbours ascend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Neighbours(pub u32);
 
@@ -131,14 +131,14 @@ impl Neighbours {
     }
 }
 
-/// A matrix that couples each point to neighbours. Its entries have the layout of a [`super::DiaParts`] that stores all
-/// diagonals, of which diagonal k is that of neighbour k.
+/// A matrix with entries only between neighbours on a grid. Its values have the layout of a [`super::DiaParts`] that
+/// stores all diagonals, and diagonal k is that of neighbour k.
 pub struct GridMatrix<'a, T: Scalar, B: Backend> {
     /// The points.
     pub grid: Grid,
     /// The neighbours.
     pub neighbours: Neighbours,
-    /// An entry for each neighbour of each point, and [`super::no_entry`] if there is none.
+    /// An entry for each neighbour of each point; [`super::no_entry`] if the matrix has none.
     pub values: &'a B::Slice<T>,
 }
 
@@ -161,7 +161,7 @@ pub fn grid_values(grid: Grid, neighbours: Neighbours) -> usize {
 }
 
 impl<T: Scalar, B: Backend> GridMatrix<'_, T, B> {
-    /// Returns an error for another number of values.
+    /// Returns an error if the number of values is not that of the grid and its neighbours.
     pub(crate) fn check(&self) -> Result<()> {
         Error::check_dimension(
             "values of a matrix on a grid",
@@ -171,16 +171,16 @@ impl<T: Scalar, B: Backend> GridMatrix<'_, T, B> {
     }
 }
 
-/// Sums over boxes of 2 x 2 x 2 points of the couplings between points.
+/// Computes P^T A P for boxes of 2 x 2 x 2 points: sums of A's entries over the points of a box.
 pub(crate) struct BoxSums {
     away: Vec<[i64; 3]>,
-    /// For a point at each of the 8 positions in a box and each of its neighbours: the neighbour of the box that
-    /// contains it.
+    /// For each of the 8 positions in a box and each neighbour of a point there: the number of the neighbouring box
+    /// that contains this neighbour.
     boxes_of: [[usize; NEIGHBOURS]; 8],
 }
 
 impl BoxSums {
-    /// The neighbours of a box are those of its points, and all those nearer along an axis.
+    /// The neighbours of a box are those of its points, and all that are nearer along an axis.
     pub(crate) fn new(neighbours: Neighbours) -> Self {
         let away: Vec<[i64; 3]> = neighbours.iter().collect();
         let mut boxes_of = [[0; NEIGHBOURS]; 8];
@@ -194,8 +194,9 @@ impl BoxSums {
         Self { away, boxes_of }
     }
 
-    /// The entries of the row of a box: `row(point)(k)` is the value of a point of `grid` for neighbour k, or zero if
-    /// there is none. Also returns whether each is finite and couples the point to one of the grid.
+    /// Returns the entries of a box's row. `row(point)(k)` is the entry of a point of `grid` for its neighbour k, or
+    /// zero if there is none. Also returns false if an entry is not finite, or belongs to a neighbour outside of the
+    /// grid.
     pub(crate) fn row<T: Scalar, V: Fn(usize) -> T>(
         &self,
         grid: Grid,
@@ -222,65 +223,66 @@ impl BoxSums {
     }
 }
 
-/// Bit masks of the axes along which a step is not zero, and of those along which it is negative.
+/// Returns bit masks of the axes along which a displacement is not zero, and along which it is negative.
 pub(crate) fn bits_of(step: [i64; 3]) -> (usize, usize) {
     let bits = |of: fn(i64) -> bool| (0..3).map(|axis| usize::from(of(step[axis])) << axis).sum();
     (bits(|d| d != 0), bits(|d| d < 0))
 }
 
-/// A point of a box whose coordinates are odd along the axes `odd` (bit 0 for x) has a weight for each of the coarse
-/// points that it interpolates from. These weights have consecutive numbers, of which this is the first, for each
-/// `odd`.
+/// For each set `odd` of axes, the number of the first weight of a point whose coordinates are odd along these axes
+/// (bit 0 for x). The point has one weight for each coarse point that it interpolates from, and these weights are
+/// consecutive.
 pub(crate) const FIRST_WEIGHT: [usize; 8] = [0, 0, 2, 4, 8, 10, 14, 18];
 
-/// Weights of a box in two dimensions, and in three.
+/// The number of weights of a box in two dimensions, and in three.
 const WEIGHTS: [usize; 2] = [8, 26];
 
-/// The number of the weight that a point with odd coordinates along `odd` has for one of the coarse points around it:
-/// the one above along the axes `corner` (a subset of `odd`), and below along the others.
+/// Returns the number of the weight between a point with odd coordinates along `odd` and one of the coarse points
+/// around it: along the axes in `corner` (a subset of `odd`) that coarse point is above the point, along the others
+/// below.
 pub(crate) fn weight_number(odd: usize, corner: usize) -> usize {
     let bits = (0..3).filter(|bit| odd >> bit & 1 == 1).enumerate();
     FIRST_WEIGHT[odd] + bits.map(|(place, bit)| (corner >> bit & 1) << place).sum::<usize>()
 }
 
-/// The number of weights of a grid. Weight `number` of the box whose even point is point I of the next level is at
-/// `number` times the points of the next level, plus I.
+/// Returns the number of weights of a grid. A box belongs to its point with even coordinates, point I of the next
+/// level. Weight `number` of this box is at `number` times the number of points of the next level, plus I.
 pub fn grid_weights(grid: Grid) -> usize {
     WEIGHTS[usize::from(grid.sizes[2] > 1)] * grid.coarser().points()
 }
 
-/// Returns an error for another number of weights.
+/// Returns an error if the number of weights is not [`grid_weights`].
 pub(crate) fn check_weights(grid: Grid, weights: usize) -> Result<()> {
     Error::check_dimension("weights of a grid", grid_weights(grid), weights)
 }
 
-/// The neighbours on the next level if the prolongation interpolates: all in the plane, or all.
+/// The neighbours on the next level if the prolongation interpolates: all, or all in the plane.
 pub(crate) fn interpolated(grid: Grid) -> Neighbours {
     if grid.sizes[2] > 1 { Neighbours::ALL } else { Neighbours::IN_PLANE }
 }
 
-/// The weights of a point are divided by its diagonal entry plus the couplings that are added to it. If that is less
-/// than this fraction of the sum of magnitudes of the other couplings, they are divided by that sum instead, so that
-/// weights stay bounded.
+/// To get the weights of a point, its entries are divided by its diagonal entry plus the entries that are added to it.
+/// If that sum is less than this fraction of the sum of magnitudes of the other entries, they are divided by the latter
+/// instead, so that weights stay bounded.
 pub(crate) const LEAST_LEFT: f64 = 0.25;
 
-/// Rows of a matrix on a grid that are copied to rows of another with the same neighbours ([`GridSteps::grid_rows`]).
+/// Which rows of a matrix on a grid are copied to another matrix with the same neighbours ([`GridSteps::grid_rows`]).
 #[derive(Debug, Clone, Copy)]
 pub struct RowsOnGrid {
     /// The neighbours to which points are coupled.
     pub neighbours: Neighbours,
-    /// The number of the first row.
+    /// The index of the first row.
     pub first: usize,
-    /// The number of that row in the other matrix.
+    /// The index of that row in the other matrix.
     pub place: usize,
     /// The number of consecutive rows.
     pub rows: usize,
-    /// The other matrix's grid, if entries that lead out of it must be omitted.
+    /// The grid of the other matrix if entries for points outside of it must be omitted.
     pub within: Option<Grid>,
 }
 
 impl RowsOnGrid {
-    /// Returns an error if there are fewer values than the rows need, on either side.
+    /// Returns an error if either matrix has too few values for these rows.
     pub(crate) fn check(&self, from: usize, to: usize) -> Result<()> {
         let least = |end: usize| end.next_multiple_of(DIA_SECTION) * self.neighbours.count();
         if from < least(self.first + self.rows) || to < least(self.place + self.rows) {
@@ -296,11 +298,12 @@ impl RowsOnGrid {
     }
 }
 
-/// Steps of multigrid on grids. P copies the value of a box to each of its points, or interpolates. No step waits for
-/// the device, and all are deterministic.
+/// Steps of multigrid on grids. P is constant on boxes, or interpolates with weights. No step waits for the device, and
+/// all are deterministic.
 pub trait GridSteps: Backend {
-    /// P^T A P on the grid of boxes, with the same neighbours, into `values` (layout: [`GridMatrix`]). `unfit[0]` is
-    /// set to 1 if an entry couples a point to one that is not a neighbour, or is infinite or NaN, and else unchanged.
+    /// Computes P^T A P on the grid of boxes, for the P that is constant on boxes, with the same neighbours (layout of
+    /// `values`: [`GridMatrix`]). Sets `unfit[0]` to 1 if an entry belongs to a point that is not a neighbour, or is
+    /// infinite or NaN.
     ///
     /// # Errors
     /// If lengths differ, or if the device fails.
@@ -311,7 +314,7 @@ pub trait GridSteps: Backend {
         unfit: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// The reciprocals of the row sums of magnitudes; zero if that is not finite.
+    /// `scales[i]` = 1 / the sum of magnitudes in row i, or zero if that is not finite.
     ///
     /// # Errors
     /// If lengths differ, or if the device fails.
@@ -343,8 +346,8 @@ pub trait GridSteps: Backend {
         fine: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// The weights of the interpolating prolongation for a matrix on a grid (layout: [`grid_weights`]). `unfit[0]` as
-    /// for [`GridSteps::grid_coarser`].
+    /// Computes the weights of the interpolating prolongation for a matrix on a grid (layout: [`grid_weights`]).
+    /// `unfit[0]` is as for [`GridSteps::grid_coarser`].
     ///
     /// # Errors
     /// If lengths differ, or if the device fails.
@@ -355,7 +358,7 @@ pub trait GridSteps: Backend {
         unfit: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// P^H A P for the prolongation with these weights, into `values`: all neighbours in the plane or in space.
+    /// Computes P^H A P for the prolongation with these weights. The result has all neighbours, or all in the plane.
     ///
     /// # Errors
     /// If lengths differ, or if the device fails.
@@ -390,7 +393,7 @@ pub trait GridSteps: Backend {
         fine: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// Copies rows of `from` to rows of `to`, entry by entry; the values of both have the layout of a [`GridMatrix`].
+    /// Copies rows of `from` to rows of `to`, entry by entry. The values of both have the layout of a [`GridMatrix`].
     ///
     /// # Errors
     /// If one of them has too few rows, or if the device fails.
@@ -401,9 +404,9 @@ pub trait GridSteps: Backend {
         to: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// The matrix as a [`GridStencil`], if its rows are equal except at the boundary of the grid. None if they are not,
-    /// if an entry couples points that are not neighbours, or is infinite or NaN, and on a backend whose products with
-    /// all diagonals are equally fast, as the provided method says.
+    /// Returns the matrix as a [`GridStencil`] if its rows are equal except at the boundary of the grid. `None` if they
+    /// are not, if an entry belongs to a point that is not a neighbour, or is infinite or NaN. Also `None`, as in the
+    /// provided method, on a backend where products with all diagonals are equally fast.
     ///
     /// # Errors
     /// If the device fails.
@@ -416,7 +419,7 @@ pub trait GridSteps: Backend {
         Ok(None)
     }
 
-    /// y = A x. The caller checks sizes, here and in the next.
+    /// y = A x. The caller checks sizes, as for [`GridSteps::grid_stencil_chebyshev`].
     ///
     /// # Errors
     /// On a backend without stencils, or if the device fails.

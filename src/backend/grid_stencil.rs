@@ -5,14 +5,13 @@ use crate::backend::DIA_SECTION;
 use crate::scalar::Scalar;
 use num_traits::{Float, Zero};
 
-/// Kinds of points: along each axis a point is the first, the last or an inner one.
+/// The number of kinds of points: along each axis a point is the first, an inner one or the last.
 pub(crate) const KINDS: usize = 27;
 
-/// A matrix that couples the points of a grid to neighbours, and whose rows are equal away from the boundary: the
-/// entries of a row depend only on whether its point is the first, the last or an inner one along each axis.
-/// Constant-coefficient stencils are such matrices, with any boundary condition, and so are all their coarser matrices
-/// P^T A P for boxes, also on grids with odd sides. At most 27 rows represent all, so that a product moves only its
-/// vectors.
+/// A matrix on a grid whose rows are equal away from the boundary: the entries of a row depend only on whether its
+/// point is the first, an inner one or the last along each axis. Stencils with constant coefficients are such matrices,
+/// with any boundary condition, and so are their coarser matrices P^T A P for boxes, also on grids with odd sides. At
+/// most 27 different rows are stored, so a product moves only its vectors.
 ///
 /// ```text
 /// | 3 -1  .  . |      first  .  3 -1
@@ -25,7 +24,7 @@ pub struct GridStencil<T: Scalar> {
     grid: Grid,
     neighbours: Neighbours,
     entries: usize,
-    /// The rows of all kinds one after another, with a value for each neighbour: zero if there is none.
+    /// The rows of all kinds, one after another, with a value for each neighbour; zero if there is no entry.
     values: Vec<T>,
     /// The nonzero entries of each kind.
     rows: Vec<StencilRow<T>>,
@@ -34,14 +33,14 @@ pub struct GridStencil<T: Scalar> {
 /// The nonzero entries of a row of a [`GridStencil`], in the order of their columns.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct StencilRow<T> {
-    /// The distance of each column from the row, modulo 2^32.
+    /// Column minus row of each entry, modulo 2^32.
     pub(crate) distances: Vec<u32>,
     pub(crate) values: Vec<T>,
 }
 
 impl Grid {
-    /// The kind of a point: 3 (3 z + y) + x, where x, y and z are 0 for the first point along an axis, 2 for the last,
-    /// and 1 between.
+    /// Returns the kind of a point: 3 (3 z + y) + x, with x, y and z = 0 for the first point along an axis, 2 for the
+    /// last, and 1 for all others.
     pub(crate) fn kind(self, place: [usize; 3]) -> usize {
         let of = |axis: usize| match place[axis] {
             0 => 0,
@@ -51,7 +50,7 @@ impl Grid {
         3 * (3 * of(2) + of(1)) + of(0)
     }
 
-    /// A point of this kind, if there is one.
+    /// Returns a point of this kind, if there is one.
     pub(crate) fn of_kind(self, kind: usize) -> Option<[usize; 3]> {
         let mut place = [kind % 3, kind / 3 % 3, kind / 9];
         for (at, size) in place.iter_mut().zip(self.sizes) {
@@ -67,8 +66,8 @@ impl Grid {
 }
 
 impl<T: Scalar> GridStencil<T> {
-    /// The matrix with this number of entries, from the row of one point of each kind: a value for each neighbour, zero
-    /// if there is none. None if a value is infinite or NaN.
+    /// Creates a matrix with this number of entries. `row` returns the row of a point, with a value for each neighbour,
+    /// zero if there is no entry; it is called for one point of each kind. `None` if a value is infinite or NaN.
     pub(crate) fn new(
         grid: Grid,
         neighbours: Neighbours,
@@ -100,30 +99,30 @@ impl<T: Scalar> GridStencil<T> {
         self.grid
     }
 
-    /// Entries of the matrix that it represents.
+    /// Returns the number of entries of the matrix.
     pub fn entries(&self) -> usize {
         self.entries
     }
 
-    /// Bytes of memory.
+    /// Returns the number of bytes in memory.
     pub fn storage_bytes(&self) -> usize {
         let of_rows = self.rows.iter().map(|row| row.values.len() * (size_of::<T>() + size_of::<u32>()));
         self.values.len() * size_of::<T>() + of_rows.sum::<usize>()
     }
 
-    /// The entries of the row of each point of this kind.
+    /// Returns the entries in the row of each point of this kind.
     pub(crate) fn row(&self, kind: usize) -> &StencilRow<T> {
         &self.rows[kind]
     }
 
-    /// A value for each neighbour of a point of this kind.
+    /// Returns a value for each neighbour of a point of this kind.
     fn values(&self, kind: usize) -> &[T] {
         let count = self.neighbours.count();
         &self.values[kind * count..][..count]
     }
 
-    /// P^T A P for boxes of 2 x 2 x 2 points, as [`GridSteps::grid_coarser`](super::GridSteps::grid_coarser) defines
-    /// it. None if a sum overflows.
+    /// Returns P^T A P for boxes of 2 x 2 x 2 points, as [`GridSteps::grid_coarser`](super::GridSteps::grid_coarser)
+    /// defines it. `None` if a sum overflows.
     pub(crate) fn coarser(&self) -> Option<Self> {
         let (sums, grid) = (BoxSums::new(self.neighbours), self.grid.coarser());
         Self::new(grid, self.neighbours, grid.pairs(self.neighbours), |place| {
@@ -135,7 +134,7 @@ impl<T: Scalar> GridStencil<T> {
         })
     }
 
-    /// The stencil rounded to half the precision.
+    /// Returns the stencil in half the precision.
     pub(crate) fn to_narrow(&self) -> Option<GridStencil<T::Narrow>> {
         let Self { grid, neighbours, entries, .. } = *self;
         GridStencil::new(grid, neighbours, entries, |place| {
@@ -146,7 +145,7 @@ impl<T: Scalar> GridStencil<T> {
         })
     }
 
-    /// The reciprocals of the row sums of magnitudes; zero if that is not finite.
+    /// Returns for each row 1 / its sum of magnitudes, or zero if that is not finite.
     pub(crate) fn scales(&self) -> Vec<T::Real> {
         let of_kind = |kind: usize| {
             let sum = self.values(kind).iter().fold(T::Real::zero(), |sum, value| sum + value.abs());
@@ -167,7 +166,7 @@ impl<T: Scalar> GridStencil<T> {
         scales
     }
 
-    /// All entries, in the layout of a [`GridMatrix`](super::GridMatrix).
+    /// Returns all entries, in the layout of a [`GridMatrix`](super::GridMatrix).
     pub(crate) fn all_values(&self) -> Vec<T> {
         let mut values = vec![no_entry(); grid_values(self.grid, self.neighbours)];
         for point in 0..self.grid.points() {

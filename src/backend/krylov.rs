@@ -1,5 +1,5 @@
-//! The vector operations of an iteration of conjugate gradients, as two fused steps whose scalars stay in the backend's
-//! memory.
+//! The vector operations of an iteration of conjugate gradients, as two fused steps. Their scalars stay in the memory
+//! of the backend.
 
 use super::{CsrParts, Derived, PartDirection, PartResidual, Persistent, SellParts, VectorOps};
 use crate::error::Result;
@@ -13,23 +13,23 @@ pub struct CgSlot;
 impl CgSlot {
     /// A [`CgStatus`], as a number.
     pub const STATUS: usize = 0;
-    /// r.r after this iteration.
+    /// r.r at the end of this iteration.
     pub const RR: usize = 1;
     /// p.Ap of this iteration.
     pub const CURVATURE: usize = 2;
-    /// r.z, z = M^-1 r, before this iteration.
+    /// r.z with z = M^-1 r, at the beginning of this iteration.
     pub const RHO: usize = 3;
-    /// The step length of this iteration; zero if the iteration changed nothing.
+    /// The step length of this iteration; zero if the iteration has changed nothing.
     pub const ALPHA: usize = 4;
-    /// The iteration has converged when r.r is at most this.
+    /// The iteration converges when r.r is at most this.
     pub const THRESHOLD: usize = 5;
-    /// Length of the state.
+    /// The length of the state.
     pub const COUNT: usize = 6;
-    /// Length of the message: status, r.r, curvature.
+    /// The length of the message: status, r.r, curvature.
     pub const MESSAGE: usize = 3;
 
-    /// The state with which a recurrence starts: an iteration with p = q = 0 and p.q = 1 leaves r unchanged, and sets p
-    /// = z, rho = r.z.
+    /// Returns the state for the start. With p = q = 0 and p.q = 1, the first iteration leaves r unchanged, and sets p
+    /// = z and rho = r.z.
     pub fn to_start<R: Real>(threshold: R) -> [R; Self::COUNT] {
         let mut state = [R::zero(); Self::COUNT];
         state[Self::RHO] = R::one();
@@ -38,7 +38,7 @@ impl CgSlot {
     }
 }
 
-/// The status of the iteration. All values but `Running` are final: later iterations change nothing, so a caller may
+/// The status of the iteration. All values except `Running` are final: later iterations change nothing, so a caller may
 /// replay a few more before it reads the status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CgStatus {
@@ -57,7 +57,7 @@ pub enum CgStatus {
 }
 
 impl CgStatus {
-    /// The status for the number in the state.
+    /// Returns the status for its number in the state.
     pub fn from_real<R: Real>(value: R) -> Self {
         [Self::Running, Self::Converged, Self::NotPositiveDefinite, Self::NotFinite, Self::LeastSquares]
             .into_iter()
@@ -65,26 +65,26 @@ impl CgStatus {
             .unwrap_or(Self::Breakdown)
     }
 
-    /// Returns whether the iteration with this status has added its step to x.
+    /// Returns whether an iteration that ended with this status has added its step to x.
     pub fn has_changed_x(self) -> bool {
         matches!(self, Self::Running | Self::Converged | Self::LeastSquares)
     }
 
-    /// The number in the state.
+    /// Returns the number of the status in the state.
     pub fn to_real<R: Real>(self) -> R {
         R::from_f64(f64::from(self as u8))
     }
 }
 
-/// The form in which fused steps take a preconditioner M.
+/// How fused steps get a preconditioner M.
 pub enum Inverse<'a, T: Scalar, B: VectorOps> {
     /// M = I: z = r.
     Identity,
-    /// M^-1 is this diagonal: z = d .* r is never stored.
+    /// M^-1 is this diagonal. z = d .* r is never stored.
     Diagonal(&'a B::Slice<T::Real>),
-    /// A diagonal, stored in single precision.
+    /// M^-1 is this diagonal, stored in single precision.
     Rounded(&'a B::Slice<f32>),
-    /// Any other preconditioner: z = M^-1 r was computed separately.
+    /// Any other preconditioner: z = M^-1 r, which was computed before.
     General(&'a B::Slice<T>),
 }
 
@@ -110,15 +110,17 @@ impl<T: Scalar, B: VectorOps> Copy for Inverse<'_, T, B> {}
 ///
 /// Both steps read and write scalars in `state` ([`CgSlot`]). Neither waits for the device, and both are deterministic.
 ///
-/// Both take one system, or k systems with one matrix, 2 to 32, given by the length of `pq` and `rz`: their vectors are
-/// interleaved (entry i of system j at i * k + j), their states stored one after another; a diagonal inverse is the
-/// same for all. Each system has its own alpha, beta and status, and the following holds for each: if one has ended,
-/// the others continue.
+/// Both take one system, or 2 to 32 systems with the same matrix; the number k is the length of `pq` and `rz`. The
+/// vectors of several systems are interleaved (entry i of system j at i * k + j), and their states are stored one after
+/// another. A diagonal inverse is the same for all. Each system has its own alpha, beta and status, and the following
+/// holds for each: if one has ended, the others continue.
 pub trait KrylovSteps: VectorOps {
-    /// The maximum number of iterations in a call of [`KrylovSteps::csr_persistent`]; 0 if it declines every matrix.
+    /// The maximum number of iterations in a call of [`KrylovSteps::csr_persistent`]; 0 if the backend declines every
+    /// matrix.
     const PERSISTENT_ITERATIONS: usize = 0;
 
-    /// alpha = rho / p.q; r -= alpha q; r.r to the state, and r.z to `rz` for an identity or diagonal inverse.
+    /// alpha = rho / p.q and r -= alpha q. Writes r.r to the state and, for an identity or diagonal inverse, r.z to
+    /// `rz`.
     ///
     /// In this order:
     /// 1. Sets alpha = 0 in the state; if the status is not `Running`, returns.
@@ -160,36 +162,36 @@ pub trait KrylovSteps: VectorOps {
         state: &mut Self::Slice<T::Real>,
     ) -> Result<()>;
 
-    /// [`KrylovSteps::cg_residual`] on one of several ranks. p.q is that of all ranks; r.r, and r.z for an identity or
-    /// diagonal inverse, are those of this rank, and the decisions that need their sums are left to
-    /// [`KrylovSteps::cg_part_direction`]. For one system.
+    /// [`KrylovSteps::cg_residual`] on one of several ranks, for one system. p.q is the sum over all ranks. r.r, and
+    /// r.z for an identity or diagonal inverse, are computed for this rank only, and [`KrylovSteps::cg_part_direction`]
+    /// takes the decisions that need the sums over all ranks.
     ///
     /// # Errors
     /// As [`KrylovSteps::cg_residual`], and if p.q is missing.
     fn cg_part_residual<T: Scalar>(&self, step: PartResidual<'_, T, Self>) -> Result<()>;
 
     /// [`KrylovSteps::cg_direction`] on one of several ranks, after the decisions of [`KrylovSteps::cg_residual`] about
-    /// r.r: both sums are those of all ranks.
+    /// r.r. Both sums are over all ranks.
     ///
     /// # Errors
     /// As [`KrylovSteps::cg_direction`], and if the sums are missing.
     fn cg_part_direction<T: Scalar>(&self, step: PartDirection<'_, T, Self>) -> Result<()>;
 
-    /// Returns whether [`KrylovSteps::csr_persistent`] is likely to take a matrix of this size with values of type `V`:
-    /// then no other format can be as fast. The provided method returns false.
+    /// Returns whether [`KrylovSteps::csr_persistent`] is likely to take a matrix of this size with values of type `V`.
+    /// No other format can then be as fast. The provided method returns false.
     fn cg_persists<V: Widen<T>, T: Scalar>(&self, _rows: usize, _nonzeros: usize) -> bool {
         false
     }
 
-    /// Returns whether [`KrylovSteps::sell_persistent`] is likely to take a matrix of this size and to be the fastest.
-    /// The provided method returns false.
+    /// Returns whether [`KrylovSteps::sell_persistent`] is likely to take a matrix of this size, and to be the fastest
+    /// choice. The provided method returns false.
     fn cg_streams<V: Widen<T>, T: Scalar>(&self, _rows: usize, _nonzeros: usize) -> bool {
         false
     }
 
-    /// Enqueues several iterations at once, with A in CSR, if that is faster than enqueueing their steps; `derived`
-    /// belongs to the matrix. Returns whether it did: a backend declines a matrix that is too large or unsuited, and
-    /// then does so at each call. The provided method always declines.
+    /// Enqueues several iterations in one launch, with A in CSR, if that is faster than enqueueing their steps.
+    /// `derived` belongs to the matrix. Returns whether it did so: a backend declines a matrix that is too large or
+    /// unsuitable, and then at every call. The provided method always declines.
     ///
     /// # Errors
     /// If lengths differ, if memory runs out, or if the device fails.
@@ -202,8 +204,9 @@ pub trait KrylovSteps: VectorOps {
         Ok(false)
     }
 
-    /// As [`KrylovSteps::csr_persistent`], with A in SELL-C-sigma: for systems whose vectors fit the backend's on-chip
-    /// memory while the matrix is streamed. Only for conjugate gradients. The provided method always declines.
+    /// As [`KrylovSteps::csr_persistent`], with A in SELL-C-sigma, for systems whose vectors fit the backend's on-chip
+    /// memory while the matrix is streamed. Only conjugate gradients are supported. The provided method always
+    /// declines.
     ///
     /// # Errors
     /// As [`KrylovSteps::csr_persistent`].

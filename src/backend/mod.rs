@@ -1,13 +1,12 @@
 //! Backends: where data is stored and where kernels run.
 //!
-//! [`Backend`] owns memory and the order of execution. The operations of a backend are defined by traits:
-//! [`Primitives`] (reduce, scan, sort, merge), [`RunSums`] (the same sums with new values), [`VectorOps`] (dot
-//! products, fused updates: all that a Krylov method needs), [`KrylovSteps`] (the fused steps of conjugate gradients),
-//! [`Products`] (one per storage layout), [`Conversions`] (between layouts), [`RowFacts`] (symmetry, diagonals),
-//! [`PreconditionSteps`] (dense blocks, polynomials, half the precision), [`GraphSteps`] (traversals, components,
-//! orders, colours), [`CompressedSteps`] (compressing what repeats), [`BatchSteps`] (many small systems). Everything
-//! else (assembly, conversions, orderings, solvers) is written once, against these traits, and runs on every backend
-//! that implements them.
+//! [`Backend`] owns memory and the order of execution. Traits define the operations of a backend: [`Primitives`]
+//! (reduce, scan, sort, merge), [`RunSums`] (the same sums with new values), [`VectorOps`] (dot products and fused
+//! updates for Krylov methods), [`KrylovSteps`] (the fused steps of conjugate gradients), [`Products`] (one per storage
+//! layout), [`Conversions`] (between layouts), [`RowFacts`] (symmetry, diagonals), [`PreconditionSteps`] (dense blocks,
+//! polynomials, half the precision), [`GraphSteps`] (traversals, components, orders, colours), [`CompressedSteps`]
+//! (compressing what repeats), [`BatchSteps`] (many small systems). Everything else (assembly, conversions, orderings,
+//! solvers) is written once with these traits, and runs on every backend that implements them.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -20,9 +19,9 @@
 //! | `host` | the implementation on rayon |
 //! | `cuda` | the implementation for NVIDIA devices |
 //!
-//! Slices are plain Rust references, `&B::Slice<T>` and `&mut B::Slice<T>`: on the host they are `&[T]`, on a device an
-//! address and a length that only the device accesses. So the borrow checker protects device memory as it does host
-//! memory, and a caller passes its own buffers.
+//! Slices are plain Rust references, `&B::Slice<T>` and `&mut B::Slice<T>`. On the host they are `&[T]`; on a device
+//! they are an address and a length that only the device accesses. So the borrow checker protects device memory as it
+//! protects host memory, and callers can pass their own buffers.
 
 mod batch;
 mod classical;
@@ -118,8 +117,8 @@ use std::ops::{DerefMut, Range};
 
 /// A device: its memory and the order of its work.
 ///
-/// A value is a cheap handle that can be cloned. All operations of a handle take effect in the order in which they are
-/// called, as if each had finished before the next; a device may run behind the caller, and [`Backend::download`],
+/// A value is a handle that is cheap to clone. All operations of a handle take effect in the order of the calls, as if
+/// each had finished before the next began. A device may still be working when a call returns; [`Backend::download`],
 /// [`Backend::read`] and [`Backend::synchronize`] wait for it.
 pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// An owned buffer.
@@ -130,26 +129,26 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     type Recording<'a>: Replay;
     /// A channel for values from the backend to the host, see [`Mailbox`].
     type Mailbox<T: Element>: Mailbox<T, Backend = Self> + 'static;
-    /// How many recorded iterations a solver should keep queued before it waits for the message of the oldest: 1 if
-    /// execution is immediate.
+    /// The number of recorded iterations that a solver should keep in the queue before it waits for the message of the
+    /// oldest; 1 if a replay runs immediately.
     const QUEUE_DEPTH: usize;
 
-    /// A description in one line for reports: `cpu (2 threads)`, `NVIDIA H200 (cuda:0)`.
+    /// A description in one line for reports, such as `cpu (2 threads)` or `NVIDIA H200 (cuda:0)`.
     fn description(&self) -> String;
 
-    /// Seconds that this process has spent so far on compiling and loading kernels, which happens at their first use.
+    /// The seconds that this process has spent on compiling and loading kernels, which happens at their first use.
     fn first_use_seconds(&self) -> f64 {
         0.0
     }
 
-    /// A buffer of `len` zeros.
+    /// Allocates `len` zeros.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] with the size; nothing is lost, and the caller can continue.
+    /// [`Error::OutOfMemory`] with the size. Nothing is lost, and the caller can continue.
     fn zeros<T: Element>(&self, len: usize) -> Result<Self::Vec<T>>;
 
-    /// A buffer of `len` elements for a caller that writes all of them before they are read: zeros if these cost
-    /// nothing, as on the host, else undefined bits, which are valid for every element type.
+    /// Allocates `len` elements for a caller that writes all of them before they are read: zeros if these cost nothing,
+    /// as on the host, else undefined bits. Any bits are valid for every element type.
     ///
     /// # Errors
     /// As [`Backend::zeros`].
@@ -197,8 +196,8 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         Ok(())
     }
 
-    /// The element of a slice of length one, in which kernels leave a result: counts, sums, error flags. Waits for all
-    /// earlier work.
+    /// Returns the element of a slice of length one, such as a count, a sum or an error flag that a kernel has
+    /// computed. Waits for all earlier work.
     ///
     /// # Errors
     /// If the length is not one, and as [`Backend::download`].
@@ -229,7 +228,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// As [`Backend::part`].
     fn part_mut<T: Element>(slice: &mut Self::Slice<T>, range: Range<usize>) -> &mut Self::Slice<T>;
 
-    /// Two disjoint halves, the first `middle` elements and the rest.
+    /// Returns the first `middle` elements, and the rest.
     ///
     /// # Panics
     /// If `middle` exceeds the length.
@@ -250,9 +249,9 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// If the device fails.
     fn fill<T: Element>(&self, value: T, to: &mut Self::Slice<T>) -> Result<()>;
 
-    /// Records `body` for replay. The host stores it and calls it again and again; a CUDA device runs it once under
-    /// capture and replays the graph. So the body must enqueue the same work each time and must not wait for the
-    /// device. It borrows its buffers as long as the recording exists.
+    /// Records `body` for replay. The host stores it and calls it at each replay. A CUDA device runs it once under
+    /// capture, and replays the graph. So the body must enqueue the same work each time, and must not wait for the
+    /// device. Its buffers stay borrowed as long as the recording exists.
     ///
     /// # Errors
     /// If the work can't be recorded.
@@ -280,21 +279,21 @@ pub trait Replay {
     fn replay(&mut self) -> Result<()>;
 }
 
-/// A ring buffer through which recorded work sends values (such as a residual norm) to the host without stopping the
-/// device. Messages arrive in the order of posting; at most [`Backend::QUEUE_DEPTH`] + 1 may be in transit. Posting
+/// A ring buffer through which recorded work sends values (such as a residual norm) to the host while the device keeps
+/// running. Messages arrive in the order of posting; at most [`Backend::QUEUE_DEPTH`] + 1 may be in transit. Posting
 /// takes `&self`, so that the recording and the reader can share the mailbox.
 pub trait Mailbox<T: Element>: Debug + Send + Sync {
     /// The backend that fills it.
     type Backend: Backend;
-    /// Enqueues a message with `value`, which has the mailbox's message length.
+    /// Enqueues a message with `value`, whose length must be that of the mailbox.
     ///
     /// # Errors
     /// If the device fails.
     fn post(&self, backend: &Self::Backend, value: &<Self::Backend as Backend>::Slice<T>) -> Result<()>;
-    /// Copies the next message, which has the mailbox's message length. If it has not arrived, waits for it if `wait`,
-    /// else returns `false`.
+    /// Copies the next message to `message`, whose length must be that of the mailbox. If no message has arrived, waits
+    /// for it if `wait` is true, else returns `false`.
     ///
     /// # Errors
-    /// If work before the message failed, or if it waits for a message that was never posted.
+    /// If work before the message has failed, or if the caller waits for a message that was never posted.
     fn next(&self, backend: &Self::Backend, wait: bool, message: &mut [T]) -> Result<bool>;
 }

@@ -1,6 +1,6 @@
-//! Two-step Arnoldi process, in which the basis is read twice for two steps.
+//! The two-step Arnoldi process (s-step with s = 2): the basis is read twice for two steps.
 //!
-//! From a basis V of v_0 to v_j, the last of which is v, and from w_1 = A v and w_2 = A w_1:
+//! The basis V has the vectors v_0 to v_j, v is the last of them, w_1 = A v and w_2 = A w_1:
 //!
 //! ```text
 //! [t_1 t_2 g_1 g_2] = V^H [w_1 w_2 v_(j-1) v_j]                 the basis once: products, and new columns of G = V^H V
@@ -14,23 +14,23 @@
 //! products. Sources: K. Swirydowicz, J. Langou, S. Ananthan, U. Yang and S. Thomas, Low synchronization Gram-Schmidt
 //! and generalized minimal residual algorithms, Numer. Linear Algebra Appl. 28 (2021), for the correction by V^H V; J.
 //! I. Aliaga, H. Anzt, T. Gruetzmacher, E. S. Quintana-Orti and A. E. Tomas, Compressed basis GMRES on high-performance
-//! GPUs, Int. J. High Perform. Comput. Appl. 37 (2023), for the narrow basis; A. T. Chronopoulos, s-step iterative
-//! methods, SIAM J. Numer. Anal. 28 (1991), for several products between two orthogonalisations.
+//! GPUs, Int. J. High Perform. Comput. Appl. 37 (2023), for the basis in lower precision; A. T. Chronopoulos, s-step
+//! iterative methods, SIAM J. Numer. Anal. 28 (1991), for several products between two orthogonalisations.
 
 use super::{Backend, Slot};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
-/// The maximum number of vectors in a basis: one for each lane of a warp in the small dense steps.
+/// The maximum number of vectors in a basis: the small dense steps use a lane of a warp for each.
 pub(crate) const MOST_VECTORS: usize = 32;
 
-/// The largest cosine of the angle between two stored vectors: beyond it, the correction by V^H V loses digits.
+/// The largest allowed cosine of the angle between two stored vectors. Beyond it, the correction by V^H V loses digits.
 pub(crate) const MOST_COSINE: f64 = 1.0 / 64.0;
 
-/// Scalars after the two columns of factors: r, s_1, s_2, ||w_1||^2, ||w_2||^2.
+/// The number of scalars after the two columns of factors: r, s_1, s_2, ||w_1||^2, ||w_2||^2.
 pub(crate) const BEHIND: usize = 5;
 
-/// The layout of the dense buffer of [`PairScalars`], for at most this many columns.
+/// The layout of the dense buffer of [`PairScalars`] for a maximum number of columns.
 #[derive(Debug, Clone, Copy)]
 pub struct PairLayout {
     /// The maximum number of columns, m.
@@ -43,37 +43,37 @@ impl PairLayout {
         self.columns + 1
     }
 
-    /// Length of the products, (m + 1) 4 + 3: V^H w_1, V^H w_2, V^H v_(j-1), V^H v_j, as long as there are vectors
-    /// each, then w_1^H w_1, w_1^H w_2, w_2^H w_2.
+    /// The length of the products, 4 (m + 1) + 3. V^H w_1, V^H w_2, V^H v_(j-1) and V^H v_j have an element for each
+    /// vector; then come w_1^H w_1, w_1^H w_2 and w_2^H w_2.
     pub fn products(self) -> usize {
         4 * self.width() + 3
     }
 
-    /// The range of h_1, h_2, r, s_1, s_2, ||w_1||^2 and ||w_2||^2, after G.
+    /// The range of h_1, h_2, r, s_1, s_2, ||w_1||^2 and ||w_2||^2, which follow G.
     pub fn factors(self) -> std::ops::Range<usize> {
         let start = self.width() * self.width();
         start..start + 2 * self.width() + BEHIND
     }
 
-    /// Columns with the coefficients of the vectors that A was multiplied with, in terms of the basis.
+    /// The range of the combination: for each vector that A was multiplied with, its coefficients in the basis.
     pub fn combination(self) -> std::ops::Range<usize> {
         let start = self.factors().end;
         start..start + self.columns * self.width()
     }
 
-    /// The triangular factor R of the Hessenberg matrix, column by column.
+    /// The range of the triangular factor R of the Hessenberg matrix, column by column.
     pub fn triangle(self) -> std::ops::Range<usize> {
         let start = self.combination().end;
         start..start + self.columns * self.width()
     }
 
-    /// Cosine and sine of each rotation.
+    /// The range of the rotations, a cosine and a sine each.
     pub fn rotations(self) -> std::ops::Range<usize> {
         let start = self.triangle().end;
         start..start + 2 * self.columns
     }
 
-    /// The rotated right-hand side.
+    /// The range of the rotated right-hand side.
     pub fn right(self) -> std::ops::Range<usize> {
         let start = self.rotations().end;
         start..start + self.width()
@@ -90,26 +90,26 @@ impl PairLayout {
     }
 }
 
-/// The operands of the small dense steps for a pair.
+/// The operands of the small dense steps of a two-step Arnoldi process.
 pub struct PairScalars<'a, T: Scalar, B: Backend> {
     /// The layout of `dense`.
     pub layout: PairLayout,
     /// The results of [`VectorOps::pair_products`](super::VectorOps::pair_products).
     pub products: &'a B::Slice<T>,
-    /// ||v_(j+1)||^2 and ||v_(j+2)||^2, as [`VectorOps::pair_update`](super::VectorOps::pair_update) leaves them.
+    /// ||v_(j+1)||^2 and ||v_(j+2)||^2, from [`VectorOps::pair_update`](super::VectorOps::pair_update).
     pub squares: &'a B::Slice<T>,
     /// G, the factors, the combination, R, the rotations and the right-hand side.
     pub dense: &'a mut B::Slice<T>,
     /// The state.
     pub state: &'a mut B::Slice<T>,
-    /// The position of the number of columns of R.
+    /// The position in the state of the number of columns that R has.
     pub taken: Slot,
-    /// True if only w_1 exists, and w_2 is the same vector: one column is added, unless R has it already.
+    /// True for a single step: w_2 is the same vector as w_1, and one column is added unless R has it already.
     pub lone: bool,
 }
 
 impl<T: Scalar, B: Backend> PairScalars<'_, T, B> {
-    /// Returns an error for buffers that are too short for a step of this column and the next.
+    /// Returns an error for buffers that are too short for the column or columns of this step.
     pub(crate) fn check(&self, column: usize) -> Result<()> {
         let (layout, last) = (self.layout, column + usize::from(!self.lone));
         if last >= layout.columns || layout.width() > MOST_VECTORS {
@@ -134,8 +134,8 @@ impl<T: Scalar, B: Backend> std::fmt::Debug for PairScalars<'_, T, B> {
     }
 }
 
-/// Returns an error for a basis that is too short for `count` vectors and `fresh` more, or for vectors of other
-/// lengths.
+/// Returns an error if the basis is too short for `count` vectors and `fresh` more, or if a vector does not have length
+/// `n`.
 pub(crate) fn check_vectors(
     basis: usize,
     count: usize,

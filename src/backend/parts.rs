@@ -8,13 +8,13 @@ use crate::scalar::Scalar;
 pub struct PartResidual<'a, T: Scalar, B: VectorOps> {
     /// The preconditioner.
     pub inverse: Inverse<'a, T, B>,
-    /// p.q over all ranks; none if the communicator is sending it.
+    /// p.q over all ranks; `None` if the communicator is sending it.
     pub pq: Option<&'a B::Slice<T>>,
     /// A p.
     pub q: &'a B::Slice<T>,
     /// The residual.
     pub r: &'a mut B::Slice<T>,
-    /// Gets this rank's r.r and r.z.
+    /// Where this rank's r.r and r.z are written.
     pub sums: &'a mut B::Slice<T>,
     /// The scalars ([`CgSlot`](super::CgSlot)).
     pub state: &'a mut B::Slice<T::Real>,
@@ -27,24 +27,24 @@ pub struct PartDirection<'a, T: Scalar, B: VectorOps> {
     pub inverse: Inverse<'a, T, B>,
     /// The residual.
     pub r: &'a B::Slice<T>,
-    /// r.r and r.z over all ranks; none if the communicator is sending them.
+    /// r.r and r.z over all ranks; `None` if the communicator is sending them.
     pub sums: Option<&'a B::Slice<T>>,
     /// The direction.
     pub p: &'a mut B::Slice<T>,
-    /// The sum of the steps.
+    /// The solution, to which the step is added.
     pub x: &'a mut B::Slice<T>,
     /// The scalars.
     pub state: &'a mut B::Slice<T::Real>,
 }
 
-/// The entries of a vector that are sent to other ranks, grouped by the pieces in which a backend computes it: piece k
-/// has those from `marks[k]` to `marks[k + 1]`.
+/// The entries of a vector that are sent to other ranks, grouped by the pieces in which a backend computes the vector:
+/// the entries from `marks[k]` to `marks[k + 1]` are in piece k.
 pub struct Sends<B: Backend> {
     /// The start of each piece's entries, and the end.
     pub marks: B::Vec<u32>,
     /// Their indices in the vector, ascending.
     pub numbers: B::Vec<u32>,
-    /// Their positions among the entries that the plan sends.
+    /// Their positions among all entries that the exchange plan sends.
     pub places: B::Vec<u32>,
     /// The piece that should be computed first, so that its entries are sent early.
     pub first: usize,

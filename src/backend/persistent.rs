@@ -1,5 +1,5 @@
-//! Persistent iterations: many iterations of a solver in one launch, for systems so small that they fit the backend's
-//! on-chip memory, and starting steps one by one would take longer than the steps.
+//! Persistent iterations: many iterations of a solver in one launch. They are for systems that are small enough for the
+//! backend's on-chip memory, where launching each step would take longer than the step itself.
 
 use super::{Inverse, Slot, VectorOps};
 use crate::error::{Error, Result};
@@ -8,8 +8,9 @@ use std::any::Any;
 use std::fmt;
 use std::sync::OnceLock;
 
-/// The data of a launch of persistent conjugate gradient iterations. Each iteration is the product and the two steps of
-/// [`KrylovSteps`](super::KrylovSteps), up to rounding; the first one that is not `Running` afterwards is the last.
+/// The operands of a launch of persistent conjugate gradient iterations. Each iteration is the product and the two
+/// steps of [`KrylovSteps`](super::KrylovSteps), up to rounding. The launch ends after the first iteration whose status
+/// is not `Running`.
 #[derive(Debug)]
 pub struct PersistentIterations<'a, T: Scalar, B: VectorOps> {
     /// The preconditioner: identity or diagonal.
@@ -20,27 +21,27 @@ pub struct PersistentIterations<'a, T: Scalar, B: VectorOps> {
     pub r: &'a mut B::Slice<T>,
     /// The direction.
     pub p: &'a mut B::Slice<T>,
-    /// The sum of the steps.
+    /// The solution, to which each iteration adds its step.
     pub x: &'a mut B::Slice<T>,
     /// A workspace, undefined afterwards.
     pub q: &'a mut B::Slice<T>,
-    /// [`CgSlot`](super::CgSlot), as the steps update it.
+    /// The state ([`CgSlot`](super::CgSlot)), as the steps update it.
     pub state: &'a mut B::Slice<T::Real>,
-    /// The first [`MESSAGE`](super::CgSlot::MESSAGE) of the state after each iteration, up to the last.
+    /// The first [`MESSAGE`](super::CgSlot::MESSAGE) scalars of the state after each iteration, up to the last.
     pub messages: &'a mut B::Slice<T::Real>,
 }
 
-/// The data of a launch of persistent MINRES iterations: those of [`Minres`](crate::krylov::Minres) without a
-/// preconditioner, up to rounding. The first one that is not `Running` afterwards is the last.
+/// The operands of a launch of persistent MINRES iterations: those of [`Minres`](crate::krylov::Minres) without a
+/// preconditioner, up to rounding. The launch ends after the first iteration whose status is not `Running`.
 #[derive(Debug)]
 pub struct PersistentMinres<'a, T: Scalar, B: VectorOps> {
     /// The maximum number of iterations to do.
     pub count: usize,
-    /// The sum of the steps.
+    /// The solution, to which each iteration adds its step.
     pub x: &'a mut B::Slice<T>,
-    /// The Lanczos vector that the next iteration multiplies, and the one before; updated.
+    /// The Lanczos vector that the next iteration multiplies, and the one before; both are updated.
     pub v: [&'a mut B::Slice<T>; 2],
-    /// The last two directions, the last one first; updated.
+    /// The last two directions, the newer one first; both are updated.
     pub w: [&'a mut B::Slice<T>; 2],
     /// A workspace, undefined afterwards.
     pub q: &'a mut B::Slice<T>,
@@ -52,7 +53,7 @@ pub struct PersistentMinres<'a, T: Scalar, B: VectorOps> {
     pub messages: &'a mut B::Slice<T>,
 }
 
-/// The data of persistent iterations of one of the methods.
+/// The operands of persistent iterations of one of the methods.
 #[derive(Debug)]
 pub enum Persistent<'a, T: Scalar, B: VectorOps> {
     /// Conjugate gradients.
@@ -62,7 +63,7 @@ pub enum Persistent<'a, T: Scalar, B: VectorOps> {
 }
 
 impl<T: Scalar, B: VectorOps> Persistent<'_, T, B> {
-    /// Returns an error for vectors whose length is not the number of rows.
+    /// Returns an error if the length of a vector is not `n`, the number of rows.
     pub(crate) fn check(&self, n: usize) -> Result<()> {
         let lengths = match self {
             Self::Cg(PersistentIterations { r, p, x, q, .. }) => [&**r, p, x, q, q, q].map(|v| B::len(v)),
@@ -74,15 +75,17 @@ impl<T: Scalar, B: VectorOps> Persistent<'_, T, B> {
     }
 }
 
-/// Data that a backend derived from the pattern of a matrix and keeps with it, since the pattern never changes.
+/// Data that a backend has derived from the pattern of a matrix. They are kept with the matrix, because its pattern
+/// never changes.
 #[derive(Default)]
 pub struct Derived(OnceLock<Box<dyn Any + Send + Sync>>);
 
 impl Derived {
-    /// The result of `make`, from now or an earlier call; `None` if an earlier call made another type.
+    /// Returns the result of `make`, from this call or from an earlier one; `None` if an earlier call made another
+    /// type.
     ///
     /// # Errors
-    /// The errors of `make`; nothing is kept then.
+    /// The errors of `make`. Nothing is kept then.
     pub fn get_or_make<P: Any + Send + Sync>(&self, make: impl FnOnce() -> Result<P>) -> Result<Option<&P>> {
         let made = match self.0.get() {
             Some(made) => made,

@@ -1,5 +1,5 @@
-//! Operations of preconditioners in addition to the steps of solvers: small dense systems, one for each block or row of
-//! the matrix, steps of a polynomial, and vectors in half the precision.
+//! Operations of preconditioners, in addition to the steps of solvers: small dense systems, one for each block or row
+//! of the matrix, steps of a polynomial, and vectors in half the precision.
 
 use super::{Backend, CsrParts, OffsetsRef, VectorOps};
 use crate::error::{Error, Result};
@@ -11,8 +11,8 @@ pub const DENSE_LIMIT: usize = 32;
 /// A diagonal entry below this fraction of the norm of its row counts as missing.
 pub const SMALL_DIAGONAL: f64 = 1e-3;
 
-/// A block-diagonal matrix with small dense blocks: rows `starts[k]..starts[k + 1]` form block k. Entry (i, j) of a
-/// block of size s (counted within the block) is at `offsets[k] + j s + i`.
+/// A block-diagonal matrix with small dense blocks. Rows `starts[k]..starts[k + 1]` form block k, and entry (i, j) of a
+/// block of size s, counted within the block, is at `offsets[k] + j s + i`.
 ///
 /// ```text
 ///     | 4 1     |      starts  0 2 3
@@ -21,11 +21,11 @@ pub const SMALL_DIAGONAL: f64 = 1e-3;
 /// ```
 #[derive(Debug)]
 pub struct BlockParts<'a, B: Backend> {
-    /// First row of each block, and the number of rows at the end.
+    /// The first row of each block, and the number of rows at the end.
     pub starts: &'a B::Slice<u32>,
     /// The block of each row.
     pub block_of: &'a B::Slice<u32>,
-    /// The start of each block's values, and their number at the end.
+    /// The start of each block's values, and the number of all values at the end.
     pub offsets: &'a B::Slice<u64>,
 }
 
@@ -36,12 +36,12 @@ impl<B: Backend> Clone for BlockParts<'_, B> {
 }
 impl<B: Backend> Copy for BlockParts<'_, B> {}
 
-/// One step of Chebyshev's iteration for A z = r: `last` = `keep` z + `momentum` `last` + `step` d .* (r - A z). If
-/// `momentum` is zero, `last` is not read.
+/// One step of Chebyshev's iteration for A z = r: `last` = `keep` z + `momentum` `last` + `step` d .* (r - A z). `last`
+/// is not read if `momentum` is zero.
 pub struct ChebyshevStep<'a, T: Scalar, B: Backend> {
     /// The factor of z.
     pub keep: T::Real,
-    /// The factor of the vector before z.
+    /// The factor of `last`, the vector before z.
     pub momentum: T::Real,
     /// The factor of the scaled residual.
     pub step: T::Real,
@@ -49,7 +49,7 @@ pub struct ChebyshevStep<'a, T: Scalar, B: Backend> {
     pub d: Option<&'a B::Slice<T::Real>>,
     /// The right-hand side.
     pub r: &'a B::Slice<T>,
-    /// The vector before z, then the one after it.
+    /// The vector before z. The step overwrites it with the vector after z.
     pub last: &'a mut B::Slice<T>,
 }
 
@@ -69,18 +69,18 @@ impl<T: Scalar, B: Backend> ChebyshevStep<'_, T, B> {
     }
 }
 
-/// z, and A z.
+/// The pair (z, A z).
 pub type WithProduct<'a, T, B> = (&'a <B as Backend>::Slice<T>, &'a <B as Backend>::Slice<T>);
 
 /// Steps of preconditioners. No step waits for the device, and all are deterministic.
 pub trait PreconditionSteps: VectorOps {
-    /// True if this is a device on which time is determined by the bytes moved, so that a preconditioner with fewer
-    /// bytes is faster.
+    /// True if this is a device on which the number of bytes moved determines the time, so that a preconditioner with
+    /// fewer bytes is faster.
     const BYTES_TELL: bool = false;
 
-    /// The inverses of the diagonal blocks of a Hermitian A, each exactly Hermitian, into `inverses` (layout:
-    /// [`BlockParts`]). `first_bad[0]` = the first row at which a block was found not to be positive definite
-    /// (Gauss-Jordan elimination without row exchanges had a pivot that is not positive), or `u32::MAX`.
+    /// Inverts the diagonal blocks of a Hermitian A into `inverses` (layout: [`BlockParts`]). The inverses are exactly
+    /// Hermitian. `first_bad[0]` = the first row at which a block was found not to be positive definite, because
+    /// Gauss-Jordan elimination without row exchanges had a pivot that is not positive; `u32::MAX` if there is none.
     ///
     /// # Errors
     /// If the device fails.
@@ -104,7 +104,7 @@ pub trait PreconditionSteps: VectorOps {
         z: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// A step of Chebyshev's iteration from z, with the product A z given; `None` if z is zero: then `last` becomes
+    /// A step of Chebyshev's iteration. `from` has z and the product A z; without it z is zero, and `last` becomes
     /// `step` d .* r.
     ///
     /// # Errors
@@ -115,8 +115,8 @@ pub trait PreconditionSteps: VectorOps {
         from: Option<WithProduct<'_, T, Self>>,
     ) -> Result<()>;
 
-    /// Entries of each row of A on and left of the diagonal, the `limit` nearest to it; 0 if the diagonal entry is
-    /// missing. `lengths` has one more element than A has rows, which is set to 0.
+    /// `lengths[i]` = the number of entries of row i on and left of the diagonal, at most the `limit` nearest to it; 0
+    /// if the diagonal entry is missing. `lengths` has one more element than A has rows, which is set to 0.
     ///
     /// # Errors
     /// If the device fails.
@@ -127,10 +127,10 @@ pub trait PreconditionSteps: VectorOps {
         lengths: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// Columns and values of the factor G of a factorised sparse approximate inverse, on the pattern whose lengths
-    /// [`PreconditionSteps::lower_lengths`] returned and whose row starts are `offsets`. Row i of G solves g A(J, J) =
-    /// c e_i on its columns J, with c such that G A G^H has a unit diagonal. `first_bad[0]` = the first row whose A(J,
-    /// J) is not positive definite, or `u32::MAX`. A is Hermitian.
+    /// Computes the factor G of a factorised sparse approximate inverse of a Hermitian A. Its row lengths are those of
+    /// [`PreconditionSteps::lower_lengths`], and its rows start at `offsets`. If J are the columns of row i, the row g
+    /// solves g A(J, J) = c e_i, with the c for which G A G^H has a unit diagonal. `first_bad[0]` = the first row for
+    /// which A(J, J) is not positive definite, or `u32::MAX`.
     ///
     /// # Errors
     /// If the device fails.
@@ -145,7 +145,7 @@ pub trait PreconditionSteps: VectorOps {
         first_bad: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// y = scale x, rounded to the narrower type.
+    /// y = scale x, rounded to half the precision.
     ///
     /// # Errors
     /// If lengths differ, or if the device fails.
@@ -156,19 +156,19 @@ pub trait PreconditionSteps: VectorOps {
         y: &mut Self::Slice<T::Narrow>,
     ) -> Result<()>;
 
-    /// `changed[0]` = 1 if the narrower type can't represent an element of x exactly ([`Scalar::narrow`]), else 0.
+    /// `changed[0]` = 1 if half the precision can't represent an element of x exactly ([`Scalar::narrow`]), else 0.
     ///
     /// # Errors
     /// If the device fails.
     fn narrow_changes<T: Scalar>(&self, x: &Self::Slice<T>, changed: &mut Self::Slice<u32>) -> Result<()>;
 
-    /// y = x, where x has the narrower type.
+    /// y = x, where x has half the precision.
     ///
     /// # Errors
     /// If lengths differ, or if the device fails.
     fn widen<T: Scalar>(&self, x: &Self::Slice<T::Narrow>, y: &mut Self::Slice<T>) -> Result<()>;
 
-    /// y += scale x, where x has the narrower type.
+    /// y += scale x, where x has half the precision.
     ///
     /// # Errors
     /// If lengths differ, or if the device fails.

@@ -1,28 +1,28 @@
 //! The parallel primitives from which assembly, conversion and traversal are built.
 //!
-//! They take and return buffers, and no closures, so that a device can have a kernel for each. All are deterministic:
-//! the same input gives the same bits on the same backend, whatever the load and the number of threads. Integer
-//! results, and results of operations that only move data, are the same on every backend; floating-point sums over
-//! several elements may be added in a different order on each backend, unless an order is stated.
+//! They take and return buffers, not closures, so that a device can have a kernel for each. All are deterministic: on
+//! one backend the same input gives the same bits, whatever the load and the number of threads. Results that are
+//! integers or moved data are the same on every backend. Floating-point sums over several elements may be added in a
+//! different order on each backend, unless an order is stated.
 //!
-//! "Temporary memory" is memory that a call allocates and frees again; unless stated it is small (a few thousandths of
-//! the input).
+//! "Temporary memory" is memory that a call allocates and frees again. Unless stated it is small: a few thousandths of
+//! the input.
 
 use super::Backend;
 use crate::error::Result;
 use crate::scalar::{Combine, Element, Key, Number, Offset};
 use std::ops::Range;
 
-/// Which elements a scan has combined at position i.
+/// Which elements a scan combines for its result at position i.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scan {
-    /// Element i of the result includes `x[i]`.
+    /// The elements up to and including `x[i]`.
     Inclusive,
-    /// Element i of the result combines the elements before `x[i]`; the first one is the identity.
+    /// The elements before `x[i]`; the first result is the identity.
     Exclusive,
 }
 
-/// Direction of a sort or merge. Equal keys keep their order in both directions.
+/// The direction of a sort or merge. Equal keys keep their order in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
     /// Smallest first.
@@ -34,13 +34,13 @@ pub enum Order {
 
 /// Scans, sorts, merges and reductions over whole buffers.
 ///
-/// Every method fails if the device fails, if temporary memory can't be allocated, and with
+/// Every method fails if the device fails or if temporary memory can't be allocated, and with
 /// [`Error::Dimension`](crate::Error::Dimension) if lengths don't match.
 #[allow(clippy::missing_errors_doc)]
 pub trait Primitives: Backend {
     // ---- reduce and scan ----
 
-    /// `out[0]` = all elements of `x` combined; the identity for an empty `x`. `out` has one element.
+    /// `out[0]` = the combination of all elements of `x`, or the identity if there are none. `out` has one element.
     fn reduce<T: Element, O: Combine<T>>(
         &self,
         op: O,
@@ -48,8 +48,8 @@ pub trait Primitives: Backend {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// `out[s]` = the elements `offsets[s]..offsets[s + 1]` of `x` combined; the identity for an empty segment.
-    /// `offsets` ascend and have one more element than `out`.
+    /// `out[s]` = the combination of the elements `offsets[s]..offsets[s + 1]` of `x`, or the identity for an empty
+    /// segment. `offsets` ascend and have one more element than `out`.
     fn segmented_reduce<T: Element, I: Offset, O: Combine<T>>(
         &self,
         op: O,
@@ -58,8 +58,9 @@ pub trait Primitives: Backend {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// Combines runs of equal neighbouring keys: the key of run r in `keys_out[r]`, its combined values in `out[r]`.
-    /// Outputs are as long as the input; elements after the runs are undefined. Returns the number of runs.
+    /// Combines the values of each run of equal neighbouring keys: `keys_out[r]` is the key of run r, and `out[r]` the
+    /// combination of its values. The outputs are as long as the input; elements after the last run are undefined.
+    /// Returns the number of runs.
     fn reduce_by_key<K: Key, T: Element, O: Combine<T>>(
         &self,
         op: O,
@@ -69,11 +70,11 @@ pub trait Primitives: Backend {
         out: &mut Self::Slice<T>,
     ) -> Result<usize>;
 
-    /// Converts counts to offsets: `out[i]` = sum of `x[..i]`. `out` is as long as `x`, or one longer: then the total
-    /// is last. The caller ensures that the total fits `I`.
+    /// Converts counts to offsets: `out[i]` = the sum of `x[..i]`. `out` is as long as `x`, or has one more element for
+    /// the total. The caller ensures that the total fits `I`.
     fn exclusive_scan<I: Offset>(&self, x: &Self::Slice<u32>, out: &mut Self::Slice<I>) -> Result<()>;
 
-    /// `out[i]` = the elements of `x` before i (or up to i) combined. Lengths are equal.
+    /// `out[i]` = the combination of the elements of `x` before i or up to i ([`Scan`]). The lengths are equal.
     fn scan<T: Element, O: Combine<T>>(
         &self,
         scan: Scan,
@@ -82,8 +83,8 @@ pub trait Primitives: Backend {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// As [`Primitives::scan`], starting anew at each i for which `heads[i]` is not zero ([`Primitives::head_flags`]
-    /// makes them from offsets). The first element always starts a segment.
+    /// As [`Primitives::scan`], starting again at each i for which `heads[i]` is not zero ([`Primitives::head_flags`]
+    /// computes `heads` from offsets). The first element always starts a segment.
     fn segmented_scan<T: Element, O: Combine<T>>(
         &self,
         scan: Scan,
@@ -93,8 +94,7 @@ pub trait Primitives: Backend {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// As [`Primitives::segmented_scan`], with the segments' offsets instead of heads: segment s is
-    /// `offsets[s]..offsets[s + 1]`.
+    /// As [`Primitives::segmented_scan`], with offsets instead of heads: segment s is `offsets[s]..offsets[s + 1]`.
     fn scan_segments<T: Element, I: Offset, O: Combine<T>>(
         &self,
         scan: Scan,
@@ -110,46 +110,49 @@ pub trait Primitives: Backend {
 
     // ---- histogram and offsets ----
 
-    /// `counts[k]` = number of keys equal to k. Keys that are not below the length of `counts` are ignored.
+    /// `counts[k]` = the number of keys equal to k. Keys that are too large for `counts` are ignored.
     ///
     /// # Errors
     /// If there are 2^32 keys or more.
     fn histogram(&self, keys: &Self::Slice<u32>, counts: &mut Self::Slice<u32>) -> Result<()>;
 
-    /// Offsets of segments from ascending segment numbers: `offsets[s]` = number of elements below s. `offsets` has one
-    /// more element than there are segments. This makes row offsets of CSR from row indices of sorted triplets.
+    /// Computes the offsets of segments from ascending segment numbers: `offsets[s]` = the number of elements below s.
+    /// `offsets` has one more element than there are segments. For sorted triplets this converts row indices to the row
+    /// offsets of CSR.
     fn offsets_of_sorted<I: Offset>(
         &self,
         segments: &Self::Slice<u32>,
         offsets: &mut Self::Slice<I>,
     ) -> Result<()>;
 
-    /// The inverse: `segments[i]` = the segment of element i. As long as the last offset.
+    /// The inverse of [`Primitives::offsets_of_sorted`]: `segments[i]` = the segment of element i. As long as the last
+    /// offset.
     fn expand_offsets<I: Offset>(
         &self,
         offsets: &Self::Slice<I>,
         segments: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// `heads[i]` = 1 if a segment starts at i, else 0. Empty segments have no mark. As long as the last offset.
+    /// `heads[i]` = 1 if a nonempty segment starts at i, else 0. As long as the last offset.
     fn head_flags<I: Offset>(&self, offsets: &Self::Slice<I>, heads: &mut Self::Slice<u8>) -> Result<()>;
 
-    /// Start of each run of equal neighbouring keys; then, if there is space, the number of keys. `starts` has space
-    /// for every run (one more than keys always suffices). Returns the number of runs.
+    /// Writes the start of each run of equal neighbouring keys, then the number of keys if there is space. `starts`
+    /// must have space for every run (one more element than keys always suffices). Returns the number of runs.
     fn run_starts<K: Key, I: Offset>(
         &self,
         keys: &Self::Slice<K>,
         starts: &mut Self::Slice<I>,
     ) -> Result<usize>;
 
-    /// Start of each run of equal neighbouring pairs (`high[i]`, `low[i]`), followed by the number of pairs.
+    /// Returns the start of each run of equal neighbouring pairs (`high[i]`, `low[i]`), followed by the number of
+    /// pairs.
     fn pair_starts<I: Offset>(&self, high: &Self::Slice<u32>, low: &Self::Slice<u32>)
     -> Result<Self::Vec<I>>;
 
     // ---- select ----
 
-    /// Copies the elements whose flag is not zero, in order, to the beginning of `out`; returns their number. `out` is
-    /// as long as `x`; the rest of it is unchanged.
+    /// Copies the elements whose flag is not zero, in order, to the beginning of `out`, and returns their number. `out`
+    /// is as long as `x`; its other elements do not change.
     fn compact<T: Element>(
         &self,
         x: &Self::Slice<T>,
@@ -157,7 +160,7 @@ pub trait Primitives: Backend {
         out: &mut Self::Slice<T>,
     ) -> Result<usize>;
 
-    /// Copies the elements whose flag is not zero, then the others, each in order; returns the number of the first.
+    /// Copies the elements whose flag is not zero, then the others, both in order. Returns the number of the former.
     fn partition<T: Element>(
         &self,
         x: &Self::Slice<T>,
@@ -165,13 +168,13 @@ pub trait Primitives: Backend {
         out: &mut Self::Slice<T>,
     ) -> Result<usize>;
 
-    /// Copies the first of each run of equal neighbouring keys (equal bits) to the beginning of `out`; returns their
-    /// number.
+    /// Copies the first key of each run of equal neighbouring keys (equal bits) to the beginning of `out`, and returns
+    /// the number of runs.
     fn unique<K: Key>(&self, x: &Self::Slice<K>, out: &mut Self::Slice<K>) -> Result<usize>;
 
     // ---- sort and merge ----
 
-    /// Returns whether the keys ascend; with `strictly`, without equal neighbours.
+    /// Returns whether the keys ascend; with `strictly`, whether they also have no equal neighbours.
     fn is_sorted<K: Key>(&self, keys: &Self::Slice<K>, strictly: bool) -> Result<bool>;
 
     /// Sorts by bits `bits.start..bits.end` of the ordered form ([`Key::to_ordered`]), stably (radix sort). Digits that
@@ -186,8 +189,8 @@ pub trait Primitives: Backend {
         bits: Range<u32>,
     ) -> Result<()>;
 
-    /// Sorts each segment of keys by itself, ascending, stably, and permutes `values` in the same way. Offsets must
-    /// ascend from 0 to the number of keys.
+    /// Sorts the keys of each segment, ascending and stably, and permutes `values` in the same way. Offsets must ascend
+    /// from 0 to the number of keys.
     fn segmented_sort_pairs<K: Key, V: Element, I: Offset>(
         &self,
         offsets: &Self::Slice<I>,
@@ -195,8 +198,8 @@ pub trait Primitives: Backend {
         values: &mut Self::Vec<V>,
     ) -> Result<()>;
 
-    /// Sorts by comparisons, stably (merge sort): for keys of many bits in nearly sorted order. Temporary memory: a
-    /// second buffer of the keys.
+    /// Sorts by comparisons, stably (merge sort). Faster than a radix sort for keys of many bits that are nearly
+    /// sorted. Temporary memory: a second buffer of the keys.
     fn merge_sort<K: Key>(&self, order: Order, keys: &mut Self::Vec<K>) -> Result<()>;
 
     /// As [`Primitives::merge_sort`], and permutes `values` in the same way. Temporary memory: second buffers of both.
@@ -217,7 +220,7 @@ pub trait Primitives: Backend {
         out: &mut Self::Slice<K>,
     ) -> Result<()>;
 
-    /// As [`Primitives::merge`], each key with its value.
+    /// As [`Primitives::merge`], for keys with values.
     fn merge_pairs<K: Key, V: Element>(
         &self,
         order: Order,
@@ -231,7 +234,7 @@ pub trait Primitives: Backend {
     /// `out[i]` = `x[indices[i]]`.
     ///
     /// # Errors
-    /// If an index is outside of `x` (a device reports it at the next [`Backend::synchronize`]).
+    /// If an index is not below the length of `x` (a device reports it at the next [`Backend::synchronize`]).
     fn gather<T: Element, I: Offset>(
         &self,
         x: &Self::Slice<T>,
@@ -256,7 +259,7 @@ pub trait Primitives: Backend {
     /// `x[i]` = `x[i] + value`.
     fn add_constant<T: Number>(&self, value: T, x: &mut Self::Slice<T>) -> Result<()>;
 
-    /// `out[i]` = `high[i] << shift | low[i]`; `low` has at most `shift` significant bits, `shift` at most 32.
+    /// `out[i]` = `high[i] << shift | low[i]`. `low[i]` must be below 2^shift, and `shift` at most 32.
     fn pack(
         &self,
         high: &Self::Slice<u32>,
@@ -265,8 +268,9 @@ pub trait Primitives: Backend {
         out: &mut Self::Slice<u64>,
     ) -> Result<()>;
 
-    /// Both mirror images of each entry, for one stored triangle: `out` has (`high[i]`, `low[i]`) at 2 i, followed by
-    /// (`low[i]`, `high[i]`), or, on the diagonal, (`beyond`, 0). Both of `out` are twice as long.
+    /// Expands the indices of one stored triangle to both triangles: `out` has (`high[i]`, `low[i]`) at 2 i and
+    /// (`low[i]`, `high[i]`) at 2 i + 1, or (`beyond`, 0) there for a diagonal entry. Both arrays of `out` are twice as
+    /// long.
     fn mirror(
         &self,
         high: &Self::Slice<u32>,
@@ -275,7 +279,7 @@ pub trait Primitives: Backend {
         out: (&mut Self::Slice<u32>, &mut Self::Slice<u32>),
     ) -> Result<()>;
 
-    /// `high[i]` = `packed[i] >> shift`, `low[i]` = the bits below. The inverse of [`Primitives::pack`].
+    /// The inverse of [`Primitives::pack`]: `high[i]` = `packed[i] >> shift`, `low[i]` = the bits below.
     fn unpack(
         &self,
         packed: &Self::Slice<u64>,

@@ -1,4 +1,4 @@
-//! The products of a backend: one for each storage layout, always y = alpha op(A) x + beta y.
+//! The products of a backend, one for each storage layout: y = alpha op(A) x + beta y.
 
 use super::{
     Backend, ChebyshevStep, CompressedParts, CompressedSteps, Conversions, CooParts, CsrParts, DiaParts,
@@ -7,7 +7,7 @@ use super::{
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Widen};
 
-/// The form of A in a product.
+/// op(A) in a product.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Op {
     /// A.
@@ -32,7 +32,7 @@ impl Op {
         matches!(self, Op::Conjugate | Op::ConjugateTranspose)
     }
 
-    /// The same form for A^T, as needed by a matrix that is stored transposed.
+    /// Returns the operation that gives the same result for a matrix that is stored transposed.
     #[must_use]
     pub fn transposed(self) -> Op {
         match self {
@@ -44,8 +44,8 @@ impl Op {
     }
 }
 
-/// The operands of a product with A: y = alpha op(A) x + beta y, as `gemv` of the BLAS. If `beta` is zero, `y` is not
-/// read and may hold NaN.
+/// The operands of a product with A: y = alpha op(A) x + beta y, as in `gemv` of the BLAS. If `beta` is zero, `y` is
+/// not read and may contain NaN.
 #[derive(Debug)]
 pub struct Gemv<'a, T: Scalar, B: Backend> {
     /// The form of A.
@@ -69,14 +69,14 @@ impl<'a, T: Scalar, B: Backend> Gemv<'a, T, B> {
 
 /// Products with stored matrices. Padding is never multiplied. The callers in `matrix` check sizes.
 ///
-/// Every backend has CSR. The provided methods return an error because the backend has no kernel for a layout.
+/// Every backend has CSR. The provided methods return an error, for backends without a kernel for the layout.
 pub trait Products: VectorOps + CompressedSteps {
     /// r = scale (b - A x), each element as if computed in twice the precision of `T` and rounded once. A restart needs
     /// this: because of cancellation in b - A x, working precision leaves too few digits to improve x. The caller
     /// checks sizes.
     ///
     /// # Errors
-    /// If the backend has no kernel, as the provided method says, or if the device fails.
+    /// If the backend has no kernel, as in the provided method, or if the device fails.
     #[allow(unused_variables)]
     fn csr_residual<V: Widen<T>, T: Scalar>(
         &self,
@@ -92,7 +92,7 @@ pub trait Products: VectorOps + CompressedSteps {
         )))
     }
 
-    /// The product with A in CSR. Every backend has it for A itself.
+    /// The product with A in CSR. Every backend supports `Op::None`.
     ///
     /// # Errors
     /// If the backend has no kernel for the form of A, or if the device fails.
@@ -110,8 +110,8 @@ pub trait Products: VectorOps + CompressedSteps {
         xy: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// Y = alpha A X + beta Y for `vectors` vectors at once, with A in CSR. The vectors are interleaved: element i of
-    /// vector j is at i * vectors + j, so that a nonzero is multiplied with neighbouring elements.
+    /// Y = alpha A X + beta Y for `vectors` vectors in one pass, with A in CSR. The vectors are interleaved: element i
+    /// of vector j is at i * vectors + j, so that a nonzero is multiplied with neighbouring elements.
     ///
     /// # Errors
     /// If the backend has no kernel, or if the device fails.
@@ -124,8 +124,8 @@ pub trait Products: VectorOps + CompressedSteps {
         self.no_kernel("the product of csr with several vectors")
     }
 
-    /// Y = A X and `xy[j]` = x_j.y_j (conjugating x_j) for interleaved vectors, 2 to 32, as many as `xy` has entries,
-    /// for a square A in CSR; in one pass if the backend can.
+    /// Y = A X and `xy[j]` = x_j.y_j (conjugating x_j) for interleaved vectors and a square A in CSR, in one pass if
+    /// the backend can. The length of `xy` is the number of vectors, 2 to 32.
     ///
     /// # Errors
     /// As [`Products::csr_block`].
@@ -143,8 +143,8 @@ pub trait Products: VectorOps + CompressedSteps {
         self.dot(x, y, xy)
     }
 
-    /// The transpose of A, on a backend that needs it for products with op(A) = A^T; `None` if it does not. Matrices
-    /// keep it from the first such product on.
+    /// Returns the transpose of A on a backend that needs it for products with op(A) = A^T, else `None`. A matrix keeps
+    /// the copy after the first such product.
     fn transposed_copy<M: Transposable<Self>>(&self, _a: &M) -> Option<Result<M::Copy>> {
         None
     }
@@ -264,7 +264,7 @@ pub trait Products: VectorOps + CompressedSteps {
     }
 
     /// A step of Chebyshev's iteration fused with the product A z, for a square A in the compressed format. Returns
-    /// whether it was done: a backend declines forms of the format for which it has no kernel, and then does so at each
+    /// whether it was done: a backend declines variants of the format for which it has no kernel, and then at every
     /// call. The provided method always declines.
     ///
     /// # Errors
@@ -291,7 +291,7 @@ pub trait Products: VectorOps + CompressedSteps {
         Ok(false)
     }
 
-    /// As [`Products::compressed_chebyshev`], for A by diagonals.
+    /// As [`Products::compressed_chebyshev`], for A stored by diagonals.
     ///
     /// # Errors
     /// As [`Products::compressed_chebyshev`].
@@ -319,7 +319,8 @@ pub trait Products: VectorOps + CompressedSteps {
     }
 }
 
-/// A matrix with a transposed copy, for backends that need one for products with A^T ([`Products::transposed_copy`]).
+/// A matrix that can be transposed, for backends that need a copy for products with A^T
+/// ([`Products::transposed_copy`]).
 pub trait Transposable<B: Backend> {
     /// The format of the copy.
     type Copy;

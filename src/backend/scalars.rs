@@ -1,18 +1,18 @@
 //! Arithmetic on the scalars of a recurrence, in the backend's memory.
 //!
-//! In each iteration a Krylov method computes a handful of numbers (step lengths, norms, rotations) from its inner
-//! products. They are not copied to the host: they are stored in a small buffer, the *state*, and a [`ScalarProgram`],
-//! straight-line code on that buffer, computes them in the backend's memory. So every method is written once, and no
+//! In each iteration a Krylov method computes a few numbers (step lengths, norms, rotations) from its inner products.
+//! They are not copied to the host. A small buffer in the backend's memory, the *state*, contains them, and a
+//! [`ScalarProgram`], straight-line code on that buffer, computes them there. So every method is written once, and no
 //! backend has a kernel for a particular method.
 //!
 //! ```text
 //! state    0 status | 1 r.r | 2 curvature | 3 threshold | 4 ended | the method's own scalars | temporaries, constants
 //! ```
 //!
-//! Once the status says that the recurrence has ended, the iterations that are already queued change nothing: each
-//! iteration's first program copies the status to `ended` ([`Writer::begin`]), and programs and
-//! [updates](super::LinearUpdate) do nothing if `ended` is not zero. So the iteration that meets the threshold is
-//! completed, and the next one is not begun.
+//! Once the status says that the recurrence has ended, further iterations in the queue change nothing: each iteration's
+//! first program copies the status to `ended` ([`Writer::begin`]), and programs and [updates](super::LinearUpdate) do
+//! nothing if `ended` is not zero. So the iteration that meets the threshold is completed, and the next one is not
+//! begun.
 
 use super::{Backend, CgStatus};
 use crate::error::Result;
@@ -33,18 +33,18 @@ impl Slot {
     pub const RR: Slot = Slot(1);
     /// p.Ap, if the method computes it.
     pub const CURVATURE: Slot = Slot(2);
-    /// The iteration has converged when `RR` is at most this.
+    /// The iteration converges when `RR` is at most this.
     pub const THRESHOLD: Slot = Slot(3);
-    /// Nonzero after an iteration that was the last one; further iterations change nothing.
+    /// Nonzero after the last iteration. Further iterations change nothing.
     pub const ENDED: Slot = Slot(4);
-    /// Scalars in the message of an iteration: status, r.r, curvature.
+    /// The number of scalars in the message of an iteration: status, r.r, curvature.
     pub const MESSAGE: usize = 3;
-    /// The first of a method's own scalars.
+    /// The position of the first scalar of the method itself.
     const FIRST: u32 = 5;
     /// The maximum number of scalars in a state, which must fit a kernel's shared memory.
     pub const MOST: usize = 192;
 
-    /// The place in the buffer.
+    /// Returns the index in the buffer.
     pub fn place(self) -> usize {
         self.0 as usize
     }
@@ -125,14 +125,14 @@ impl Code {
 #[cfg(feature = "cuda")]
 pub(crate) const CODES: u32 = Code::Fail as u32 + 1;
 
-/// Words of an instruction: code, target, a, b.
+/// The number of words of an instruction: code, target, a, b.
 pub(crate) const WORDS: usize = 4;
 
-/// Straight-line code on a state, in the backend's memory; made by [`ScalarLayout::program`].
+/// Straight-line code on a state, in the backend's memory. [`ScalarLayout::program`] creates it.
 #[derive(Debug)]
 pub struct ScalarProgram<B: Backend> {
     pub(crate) words: B::Vec<u32>,
-    /// The same code on the host for a backend that compiles it, and the number by which that backend identifies it.
+    /// The same code on the host, for a backend that compiles it, and the number by which that backend identifies it.
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "the host interprets words"))]
     pub(crate) code: Vec<u32>,
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "the host interprets words"))]
@@ -154,24 +154,24 @@ pub struct ScalarProgram<B: Backend> {
 #[derive(Debug, Default)]
 pub struct ScalarLayout {
     initial: RefCell<Vec<f64>>,
-    /// Constants of all programs, each once.
+    /// The constants of all programs, each stored once.
     constants: RefCell<Vec<(f64, Slot)>>,
     /// Temporaries, which are shared by all programs.
     temporaries: RefCell<Vec<Slot>>,
 }
 
 impl ScalarLayout {
-    /// A state of the five scalars that every method has.
+    /// Creates a state with the five scalars of every method.
     pub fn new() -> Self {
         Self { initial: RefCell::new(vec![0.0; Slot::FIRST as usize]), ..Self::default() }
     }
 
-    /// Adds a scalar, with its value at the start of a recurrence.
+    /// Adds a scalar with this value at the start of a recurrence.
     ///
     /// # Panics
-    /// If there are more than [`Slot::MOST`] scalars; a method has a few dozen.
-    // Not inlined, like everything that writes programs: a method has a few dozen of these calls for each scalar type
-    // and backend.
+    /// If there are more than [`Slot::MOST`] scalars. A method has a few dozen.
+    // Not inlined, like everything that writes programs: a method calls it a few dozen times, and is compiled for each
+    // scalar type and backend.
     #[inline(never)]
     pub fn slot(&self, initial: f64) -> Slot {
         let mut all = self.initial.borrow_mut();
@@ -180,25 +180,25 @@ impl ScalarLayout {
         Slot(all.len() as u32 - 1)
     }
 
-    /// Scalars of the state, including the temporaries and constants of all programs.
+    /// Returns the number of scalars of the state, including the temporaries and constants of all programs.
     pub fn len(&self) -> usize {
         self.initial.borrow().len()
     }
 
-    /// Always false: a state has at least the status.
+    /// Always false: a state contains at least the status.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// The state at the start of a recurrence that has converged when the squared residual is at most `threshold`. To
-    /// be called after all programs are written.
+    /// Returns the state at the start of a recurrence that converges when the squared residual is at most `threshold`.
+    /// Must be called after all programs are written.
     pub fn initial<T: Scalar>(&self, threshold: T::Real) -> Vec<T> {
         let mut state: Vec<T> = self.initial.borrow().iter().map(|&value| T::from_f64(value)).collect();
         state[Slot::THRESHOLD.place()] = T::from_real(threshold);
         state
     }
 
-    /// Writes a program.
+    /// Creates the program whose instructions `write` emits.
     ///
     /// # Errors
     /// If memory runs out, or if the device fails.
@@ -214,16 +214,16 @@ impl ScalarLayout {
     }
 }
 
-/// Records the instructions of a program while its source computes with [`Value`]s.
+/// Records the instructions of a program while Rust code computes with [`Value`]s.
 #[derive(Debug)]
 pub struct Writer<'l> {
     layout: &'l ScalarLayout,
     words: RefCell<Vec<u32>>,
-    /// The number of temporaries so far.
+    /// The number of temporaries that the program has used so far.
     used: Cell<usize>,
 }
 
-/// A number that a program computes.
+/// A number that a program will compute.
 #[derive(Debug, Clone, Copy)]
 pub struct Value<'w> {
     writer: &'w Writer<'w>,
@@ -249,12 +249,12 @@ impl<'l> Writer<'l> {
         Value { writer: self, at }
     }
 
-    /// Begins an iteration: the first statement of its first program.
+    /// Begins an iteration. Must be the first statement of its first program.
     pub fn begin(&self) {
         self.emit(Code::Begin, Slot::ENDED, Slot::STATUS, Slot::STATUS);
     }
 
-    /// The current value at a position of the state; a later [`Writer::set`] does not change it.
+    /// Returns the current value at a position of the state. A later [`Writer::set`] does not change it.
     pub fn get(&self, slot: Slot) -> Value<'_> {
         self.value(Code::Copy, slot, slot)
     }
@@ -282,25 +282,25 @@ impl<'l> Writer<'l> {
         self.emit(Code::Where, slot, condition.at, value.at);
     }
 
-    /// If `condition` is not zero, this iteration is the last, and is completed.
+    /// If `condition` is not zero, ends the recurrence with this status after the current iteration is completed.
     pub fn finish(&self, condition: Value<'_>, status: CgStatus) {
         let status = self.constant(f64::from(status as u8));
         self.emit(Code::Finish, Slot::STATUS, condition.at, status.at);
     }
 
-    /// If `condition` is not zero, the recurrence ends here, and nothing changes any more.
+    /// If `condition` is not zero, ends the recurrence here with this status; nothing changes any more.
     pub fn fail(&self, condition: Value<'_>, status: CgStatus) {
         let status = self.constant(f64::from(status as u8));
         self.emit(Code::Fail, Slot::STATUS, condition.at, status.at);
     }
 
-    /// Ends the recurrence as not finite if `value` is not.
+    /// If `value` is not finite, ends the recurrence with status `NotFinite`.
     pub fn need_finite(&self, value: Value<'_>) {
         let bad = self.constant(1.0) - value.is_finite();
         self.fail(bad, CgStatus::NotFinite);
     }
 
-    /// Records ||r||^2, and ends the iteration as converged if it is at most the threshold.
+    /// Records ||r||^2. If it is at most the threshold, this iteration is the last, with status `Converged`.
     pub fn residual(&self, rr: Value<'_>) {
         self.need_finite(rr);
         self.set(Slot::RR, rr);
@@ -310,7 +310,7 @@ impl<'l> Writer<'l> {
 }
 
 impl<'w> Value<'w> {
-    /// Its position in the state.
+    /// Returns its position in the state.
     pub fn slot(self) -> Slot {
         self.at
     }
@@ -363,7 +363,7 @@ impl<'w> Value<'w> {
         self.writer.value(Code::Hypotenuse, self.at, other.at)
     }
 
-    /// The larger of the real parts.
+    /// The larger of the two real parts.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
         self.writer.value(Code::Larger, self.at, other.at)
@@ -397,8 +397,8 @@ impl Neg for Value<'_> {
     }
 }
 
-/// Runs a program on a state in the host's memory. This defines each instruction: a device does the same in the same
-/// order, but may round differently if its compiler fuses a product with a sum.
+/// Runs a program on a state in the host's memory. This defines what each instruction does. A device executes the same
+/// instructions in the same order, but may round differently if its compiler fuses a product with a sum.
 pub(crate) fn interpret<T: Scalar>(words: &[u32], state: &mut [T]) {
     for word in words.as_chunks::<WORDS>().0 {
         let [code, to, a, b] = *word;
@@ -446,7 +446,7 @@ pub(crate) fn interpret<T: Scalar>(words: &[u32], state: &mut [T]) {
     }
 }
 
-/// (a^2 + b^2)^(1/2) of numbers that are not negative.
+/// (a^2 + b^2)^(1/2) for a and b >= 0.
 fn hypotenuse<R: Real>(a: R, b: R) -> R {
     let (large, small) = if a < b { (b, a) } else { (a, b) };
     if large == R::zero() || !Float::is_finite(large) {
@@ -478,7 +478,7 @@ mod tests {
         interpret(&program.words, &mut state);
         assert_eq!((state[x.place()], state[z.place()]), (5.0 - 12.0 - 2.0, 4.0));
         assert_eq!((state[0], state[1], state[4]), (1.0, 3.0, 0.0));
-        // Another iteration must not change anything.
+        // Another iteration must change nothing.
         interpret(&program.words, &mut state);
         assert_eq!((state[x.place()], state[4]), (-9.0, 1.0));
     }

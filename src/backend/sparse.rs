@@ -35,16 +35,16 @@ impl<'a, V: Element, B: Backend> CsrParts<'a, V, B> {
 pub type CsrArrays<V, B> = (Offsets<B>, <B as Backend>::Vec<u32>, <B as Backend>::Vec<V>);
 
 /// C = A B by Gustavson's row-wise algorithm (ACM Transactions on Mathematical Software 4, 1978): row i of C is the sum
-/// over the entries of row i of A, each times the row of B with the index of its column.
+/// over the entries a_ik of row i of A, each times row k of B.
 ///
-/// The pattern of C follows from the patterns alone: an entry is stored even if it is zero. Products of one entry are
-/// rounded and added one by one in the order of A's row, so that every backend gets the same bits, for any number of
+/// The patterns of A and B determine the pattern of C: an entry is stored even if it is zero. The products for an entry
+/// are rounded and added one by one in the order of A's row, so every backend gets the same bits, for any number of
 /// threads. The callers in `matrix` check sizes.
 ///
-/// Every method fails if the device fails, and without temporary memory.
+/// Every method fails if the device fails, or if there is no temporary memory.
 #[allow(clippy::missing_errors_doc)]
 pub trait SparseProducts: Primitives {
-    /// The values of C = A B, whose pattern is known.
+    /// Computes the values of C = A B, whose pattern is known.
     fn multiply_values<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -53,8 +53,8 @@ pub trait SparseProducts: Primitives {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// C = A B, pattern and values. If `known` has the row starts and the number of entries, the backend need not
-    /// compute row lengths.
+    /// Computes C = A B, both pattern and values. `known` has the row starts and the number of entries of C if the
+    /// caller knows them; then the backend need not compute row lengths.
     fn multiply_rows<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -79,8 +79,8 @@ pub trait SparseProducts: Primitives {
         lengths: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// Columns and values of alpha A + beta B, whose rows start at `offsets`. If only one of both has an entry, the
-    /// other is not added as a zero.
+    /// Computes the columns and values of alpha A + beta B, whose rows start at `offsets`. If only one of the two has
+    /// an entry, no zero is added to it.
     fn add_rows<V: Scalar>(
         &self,
         alpha_a: (V, CsrParts<'_, V, Self>),
@@ -91,7 +91,7 @@ pub trait SparseProducts: Primitives {
     ) -> Result<()>;
 }
 
-/// Offsets of rows with these lengths (the last length is 0 and belongs to no row), and their sum.
+/// Returns the offsets of rows with these lengths, and their sum. The last length is 0 and belongs to no row.
 pub(crate) fn offsets_of<B: Primitives>(backend: &B, lengths: &B::Slice<u32>) -> Result<(Offsets<B>, usize)> {
     let len = B::len(lengths);
     let mut wide = backend.buffer::<u64>(len)?;
@@ -101,7 +101,7 @@ pub(crate) fn offsets_of<B: Primitives>(backend: &B, lengths: &B::Slice<u32>) ->
     Ok((offsets_up_to(backend, lengths, total)?, total))
 }
 
-/// Offsets if their sum is known: the width follows from it, and the host does not wait.
+/// As [`offsets_of`] for a known sum: it determines the width of the offsets, so the host does not wait for the device.
 pub(crate) fn offsets_up_to<B: Primitives>(
     backend: &B,
     lengths: &B::Slice<u32>,

@@ -1,8 +1,8 @@
-//! Triangular systems, and the incomplete factorisation that they result from.
+//! Triangular systems, and the incomplete factorisation from which they result.
 //!
 //! A row of a triangular system needs the unknowns of other rows. Its *level* is the length of the longest chain of
 //! such dependences. Rows of the same level are independent and can be solved in parallel (level scheduling; Saad,
-//! Iterative Methods for Sparse Linear Systems, 2nd ed., 11.6). Rows are therefore stored by levels.
+//! Iterative Methods for Sparse Linear Systems, 2nd ed., 11.6). Therefore rows are stored by level.
 
 use super::{CsrParts, CsrPattern, OffsetsRef, Primitives};
 use crate::error::Result;
@@ -19,7 +19,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// The range of a row's entries in this triangle; `columns` ascend.
+    /// Returns the range of a row's entries in this triangle. `columns` ascend.
     pub(crate) fn places(self, row: usize, columns: &[u32]) -> Range<usize> {
         match self {
             Side::Lower => 0..columns.partition_point(|&column| (column as usize) < row),
@@ -28,7 +28,7 @@ impl Side {
     }
 }
 
-/// A triangular matrix whose rows are stored by levels; unknowns are numbered in stored order.
+/// A triangular matrix whose rows are stored by level. Unknowns are numbered in the stored order.
 ///
 /// ```text
 ///     | 1 . . . |     levels 0 1 0 1     rows stored: 0 2 | 1 3
@@ -42,35 +42,36 @@ pub struct TriangleParts<'a, T: Scalar, B: Primitives> {
     pub sources: &'a B::Slice<u32>,
     /// The start of each row.
     pub offsets: OffsetsRef<'a, B>,
-    /// The unknown of each entry.
+    /// The unknown of each entry, by its number in the stored order.
     pub columns: &'a B::Slice<u32>,
     /// The entries off the diagonal.
     pub values: &'a B::Slice<T>,
-    /// The inverses of the diagonal; none for a unit diagonal.
+    /// The inverses of the diagonal entries; `None` for a unit diagonal.
     pub inverses: Option<&'a B::Slice<T>>,
     /// The start of each level, and the number of rows at the end.
     pub levels: &'a [u32],
 }
 
-/// The requirements on pivots of an incomplete factorisation.
+/// The requirements on the pivots of an incomplete factorisation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pivots {
-    /// The factor of the diagonal of A before the factorisation (Manteuffel's shift).
+    /// The factor by which the diagonal of A is multiplied before the factorisation (Manteuffel's shift).
     pub diagonal: f64,
-    /// The smallest magnitude of a pivot, relative to the largest entry of its row of A.
+    /// The smallest allowed magnitude of a pivot, relative to the largest entry of its row of A.
     pub smallest: f64,
     /// True if pivots must be positive, as for a Hermitian positive definite matrix.
     pub positive: bool,
 }
 
 /// Steps of incomplete factorisations and of triangular solves. All are deterministic: sums are added in the order in
-/// which entries are stored, independent of scheduling.
+/// which entries are stored, whatever the scheduling.
 ///
 /// Every method fails if the device fails.
 #[allow(clippy::missing_errors_doc)]
 pub trait TriangularSteps: Primitives {
     /// `levels[i]` = the level of row i in one triangle of a square matrix: 0 without an entry there, else one more
-    /// than the largest level among its entries. `levels` has one more element, which is undefined.
+    /// than the largest level of the rows with the numbers of its columns. `levels` has one more element, which is
+    /// undefined.
     fn row_levels(
         &self,
         pattern: CsrPattern<'_, Self>,
@@ -78,10 +79,11 @@ pub trait TriangularSteps: Primitives {
         levels: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// ILU(0) in place: the values of A are replaced by those of L, whose unit diagonal is not stored, and U, on the
-    /// pattern of A (Saad, algorithm 10.4). `inverses[i]` = 1 / u_ii. `order` has the rows by levels of the lower
-    /// triangle. A failing pivot is replaced by the largest magnitude in its row of A, with the pivot's sign unless it
-    /// must be positive; `failed[0]` = their number. Rows without a stored diagonal entry have a pivot of zero.
+    /// Computes ILU(0) in place: L, whose unit diagonal is not stored, and U replace the values of A, on the pattern of
+    /// A (Saad, algorithm 10.4). `inverses[i]` = 1 / u_ii. `order` has the rows by levels of the lower triangle. A
+    /// pivot that does not meet the requirements is replaced by the largest magnitude in its row of A, with the pivot's
+    /// sign unless it must be positive; `failed[0]` = the number of replaced pivots. Rows without a stored diagonal
+    /// entry have a pivot of zero.
     fn incomplete_lu<T: Scalar>(
         &self,
         pattern: CsrPattern<'_, Self>,
@@ -92,7 +94,8 @@ pub trait TriangularSteps: Primitives {
         failed: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// `lengths[k]` = entries of row `order[k]` in one triangle. `lengths` has one more element, which is set to 0.
+    /// `lengths[k]` = the number of entries of row `order[k]` in one triangle. `lengths` has one more element, which is
+    /// set to 0.
     fn triangle_lengths(
         &self,
         pattern: CsrPattern<'_, Self>,
@@ -101,7 +104,8 @@ pub trait TriangularSteps: Primitives {
         lengths: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// The entries in one triangle of row `order[k]`, from `offsets[k]` on, with the `places` of their columns.
+    /// Copies the entries of row `order[k]` in one triangle to `offsets[k]` and the following positions. Column j
+    /// becomes `places[j]`.
     #[allow(clippy::too_many_arguments)]
     fn triangle_entries<T: Scalar>(
         &self,
@@ -114,8 +118,8 @@ pub trait TriangularSteps: Primitives {
         values: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// Solves a triangular system: `x[k] = (r[sources[k]] - sum of values[e] x[columns[e]]) inverses[k]`, for rows in
-    /// stored order. `x` has one element more than rows, which a device uses as a counter.
+    /// Solves a triangular system: `x[k] = (r[sources[k]] - sum of values[e] x[columns[e]]) inverses[k]`, for the rows
+    /// in stored order. `x` has one element more than there are rows; a device uses it as a counter.
     fn triangular_solve<T: Scalar>(
         &self,
         triangle: TriangleParts<'_, T, Self>,

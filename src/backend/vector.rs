@@ -1,12 +1,12 @@
-//! Vector operations. Results that an iteration needs again (inner products, norms) stay in one-element buffers of the
-//! backend: no operation waits for the device. Sums are deterministic: the same input gives the same bits, whatever the
-//! load and the number of threads.
+//! Vector operations. Results that the iteration needs again (inner products, norms) stay in one-element buffers of the
+//! backend, so no operation waits for the device. Sums are deterministic: the same input gives the same bits, whatever
+//! the load and the number of threads.
 
 use super::{Backend, PairScalars, ScalarProgram, Slot};
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Widen};
 
-/// A factor of a [`LinearUpdate`].
+/// A factor in a [`LinearUpdate`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coefficient {
     /// 0: the vector is not read for this output.
@@ -21,26 +21,27 @@ pub enum Coefficient {
     Minus(Slot),
 }
 
-/// An inner product that a [`LinearUpdate`] computes in the same pass: conj(left) . right, written to the state.
-/// Vectors are numbered inputs first, then outputs, which have their new values.
+/// An inner product that a [`LinearUpdate`] computes in the same pass and writes to the state: conj(left) . right.
+/// Vectors are numbered, first the inputs, then the outputs with their new values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InnerProduct {
     /// The conjugated vector.
     pub left: usize,
     /// The other vector.
     pub right: usize,
-    /// The position of the result.
+    /// The position in the state where the result is written.
     pub to: Slot,
 }
 
-/// Vectors of equal length that become linear combinations of their old values, and inner products of the results, in
+/// Replaces vectors by linear combinations of vectors of equal length, and computes inner products of the results, in
 /// one pass:
 ///
 /// ```text
 /// output_i = sum_j c(i, j) input_j + sum_k c(i, inputs + k) output_k        all outputs on the right are old
 /// ```
 ///
-/// A pass reads each input once, writes each output once, and reads it if a coefficient needs its old values.
+/// The pass reads each input once and writes each output once. It reads an output only if a coefficient needs its old
+/// values.
 pub struct LinearUpdate<'a, 'v, T: Scalar, B: Backend> {
     /// At most [`LinearUpdate::INPUTS`] vectors that are only read.
     pub inputs: &'a [&'v B::Slice<T>],
@@ -60,7 +61,7 @@ impl<T: Scalar, B: Backend> LinearUpdate<'_, '_, T, B> {
     /// The maximum number of inner products.
     pub const PRODUCTS: usize = 4;
 
-    /// Elements of each vector.
+    /// Returns the number of elements of each vector.
     pub(crate) fn len(&self) -> usize {
         self.inputs.first().map_or_else(|| self.outputs.first().map_or(0, |y| B::len(y)), |x| B::len(x))
     }
@@ -106,23 +107,23 @@ impl<T: Scalar, B: Backend> std::fmt::Debug for LinearUpdate<'_, '_, T, B> {
     }
 }
 
-/// The operands of [`VectorOps::hessenberg_step`]: the QR factorisation of the Hessenberg matrix H of an Arnoldi
-/// process, computed column by column. Column j of R starts at j (m + 1) in `r`, where m is the maximum number of
+/// The operands of [`VectorOps::hessenberg_step`], which computes the QR factorisation of the Hessenberg matrix H of an
+/// Arnoldi process column by column. Column j of R starts at j (m + 1) in `r`, where m is the maximum number of
 /// columns.
 pub struct Hessenberg<'a, T: Scalar, B: Backend> {
     /// The maximum number of columns, m.
     pub columns: usize,
-    /// V^H w of the first and of the second pass of Gram-Schmidt, m + 1 scalars each.
+    /// V^H w of the first and the second pass of Gram-Schmidt, m + 1 scalars each.
     pub passes: [&'a B::Slice<T>; 2],
     /// The triangular factor R, (m + 1) m scalars.
     pub r: &'a mut B::Slice<T>,
-    /// Cosine and sine of each rotation, 2 m scalars.
+    /// The cosine and sine of each rotation, 2 m scalars.
     pub rotations: &'a mut B::Slice<T>,
     /// The rotated right-hand side, m + 1 scalars.
     pub g: &'a mut B::Slice<T>,
-    /// The state. The step reads ||w||^2 at `norm`, and writes 1 / ||w|| there, or 0 if w is zero.
+    /// The state. The step replaces ||w||^2 at `norm` by 1 / ||w||, or by 0 if w is zero.
     pub state: &'a mut B::Slice<T>,
-    /// The position of ||w||^2.
+    /// The position of ||w||^2 in the state.
     pub norm: Slot,
 }
 
@@ -152,11 +153,11 @@ impl<T: Scalar, B: Backend> std::fmt::Debug for Hessenberg<'_, T, B> {
 /// Several vectors may be stored interleaved: entry i of vector j of k at i * k + j. Then [`VectorOps::dot`] has k
 /// results, and the steps of [`KrylovSteps`](super::KrylovSteps) take k systems; elementwise operations are the same.
 pub trait VectorOps: Backend {
-    /// Iterations that a recording should hold: more than one if starting a replay is expensive.
+    /// The number of iterations that a recording should contain: more than one if starting a replay is expensive.
     const RECORDED: usize = 1;
 
-    /// `out[0]` = sum of conj(x\[i\]) y\[i\]; if `out` has k entries, 2 to 32, x and y are k interleaved vectors each,
-    /// and `out[j]` is the inner product of the j-th of them.
+    /// `out[0]` = the sum of conj(x\[i\]) y\[i\]. If `out` has k entries, 2 to 32, x and y consist of k interleaved
+    /// vectors each, and `out[j]` is the inner product of the j-th ones.
     ///
     /// # Errors
     /// If lengths differ, or if the device fails.
@@ -166,11 +167,11 @@ pub trait VectorOps: Backend {
     /// goes to i * `vectors` + j in `y`.
     ///
     /// # Errors
-    /// If lengths differ or are no multiple of `vectors`, or if the device fails.
+    /// If lengths differ or are not multiples of `vectors`, or if the device fails.
     fn interleave<T: Scalar>(&self, vectors: usize, x: &Self::Slice<T>, y: &mut Self::Slice<T>)
     -> Result<()>;
 
-    /// The inverse of [`VectorOps::interleave`]: `vectors` interleaved vectors in `x` are stored one after another in
+    /// The inverse of [`VectorOps::interleave`]: stores the `vectors` interleaved vectors in `x` one after another in
     /// `y`.
     ///
     /// # Errors
@@ -217,11 +218,11 @@ pub trait VectorOps: Backend {
         z: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// `out[0]` = sum of |x\[i\]|^2 and `out[1]` = sum of (d\[i\] |x\[i\]|)^2 with a real d: the squares of a norm and
-    /// of a weighted norm.
+    /// `out[0]` = the sum of |x\[i\]|^2 and `out[1]` = the sum of (d\[i\] |x\[i\]|)^2 with a real d: the squares of a
+    /// norm and of a weighted norm.
     ///
     /// # Errors
-    /// If lengths differ, if memory runs out for a vector, or if the device fails.
+    /// If lengths differ, if memory for a vector runs out, or if the device fails.
     fn weighted_norms<T: Scalar>(
         &self,
         d: &Self::Slice<T::Real>,
@@ -234,12 +235,12 @@ pub trait VectorOps: Backend {
         self.norm2_squared(&weighted, Self::part_mut(out, 1..2))
     }
 
-    /// Does a [`LinearUpdate`] with the scalars of `state`, writes its inner products there, and then runs `then`.
-    /// Changes nothing if the state says that the recurrence has ended ([`Slot::ENDED`]).
+    /// Does a [`LinearUpdate`] with coefficients from `state`, writes its inner products there, and then runs the
+    /// program `then`. Changes nothing if the state says that the recurrence has ended ([`Slot::ENDED`]).
     ///
     /// # Errors
-    /// If vectors have different lengths, if there are too many, if coefficients are not positions of the state, or if
-    /// the device fails.
+    /// If vectors have different lengths, if there are too many, if a coefficient or product is not a position of the
+    /// state, or if the device fails.
     fn linear_update<T: Scalar>(
         &self,
         update: LinearUpdate<'_, '_, T, Self>,
@@ -254,8 +255,8 @@ pub trait VectorOps: Backend {
     fn run_program<T: Scalar>(&self, program: &ScalarProgram<Self>, state: &mut Self::Slice<T>)
     -> Result<()>;
 
-    /// `out[j]` = v_j^H w for the first `count` vectors of a basis, which are stored one after another, each as long as
-    /// w. Moves the vectors of the basis and w once.
+    /// `out[j]` = v_j^H w for the first `count` vectors of a basis. They are stored one after another, each as long as
+    /// w. Reads the basis and w once.
     ///
     /// # Errors
     /// If the basis or `out` is too short, or if the device fails.
@@ -267,8 +268,8 @@ pub trait VectorOps: Backend {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// w += alpha V h for the first `count` vectors of a basis, and `square[0]` = ||w||^2 if it is requested. Moves the
-    /// vectors of the basis once, and w in and out.
+    /// w += alpha V h for the first `count` vectors of a basis, and `square[0]` = ||w||^2 if `square` is given. Reads
+    /// the basis once, and reads and writes w.
     ///
     /// # Errors
     /// As [`VectorOps::basis_products`].
@@ -282,9 +283,9 @@ pub trait VectorOps: Backend {
         square: Option<&mut Self::Slice<T>>,
     ) -> Result<()>;
 
-    /// w -= V h, and `out[j]` = v_j^H w of the new w: the update of one pass of Gram-Schmidt with the inner products of
-    /// the next. The provided method does one step after the other; a backend that keeps a row of V in registers
-    /// between the two moves the vectors of the basis once, and w in and out.
+    /// w -= V h, and then `out[j]` = v_j^H w: the update of one pass of Gram-Schmidt, and the inner products of the
+    /// next. The provided method does one after the other. A backend that keeps a row of V in registers between the two
+    /// reads the basis only once, and reads and writes w.
     ///
     /// # Errors
     /// As [`VectorOps::basis_products`].
@@ -301,10 +302,10 @@ pub trait VectorOps: Backend {
     }
 
     /// Adds column `column` (from 0) of the Hessenberg matrix to its QR factorisation: adds the coefficients of both
-    /// passes, applies the earlier rotations, computes one more (Saad, Iterative Methods for Sparse Linear Systems, 2nd
-    /// ed., 6.5.3), and records the squared norm of the least-squares residual |g_(j+1)|^2 as r.r. Begins the end of an
-    /// iteration as [`Writer::begin`](super::Writer::begin) does; if the new diagonal entry of R is zero to working
-    /// precision relative to its column, the recurrence ends as `Breakdown`.
+    /// passes, applies the earlier rotations, computes a new one (Saad, Iterative Methods for Sparse Linear Systems,
+    /// 2nd ed., 6.5.3), and records |g_(j+1)|^2, the squared norm of the least-squares residual, as r.r. Copies the
+    /// status to `ended` before, as [`Writer::begin`](super::Writer::begin) does. If the new diagonal entry of R is
+    /// zero to working precision, relative to its column, the recurrence ends with `Breakdown`.
     ///
     /// # Errors
     /// If a buffer is too short, or if the device fails.
@@ -323,11 +324,11 @@ pub trait VectorOps: Backend {
         y: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// All inner products that a pair of Arnoldi steps needs ([`pairs`](super::PairScalars)), in the order of
-    /// [`PairLayout::products`](super::PairLayout::products): of the first `count` vectors of a basis, which are stored
-    /// one after another, possibly in half the precision, with w_1, w_2 and the last two basis vectors, and of w_1 and
-    /// w_2 with each other. If the basis has only one vector, it is both of the last two. Moves the vectors of the
-    /// basis once, and w_1 and w_2.
+    /// Computes all inner products for a pair of Arnoldi steps ([`pairs`](super::PairScalars)), in the order of
+    /// [`PairLayout::products`](super::PairLayout::products): those of the first `count` vectors of a basis with w_1,
+    /// w_2 and the last two basis vectors, and those of w_1 and w_2 with each other. The basis vectors are stored one
+    /// after another, possibly in half the precision. If there is only one, it counts as both of the last two. Reads
+    /// the basis, w_1 and w_2 once.
     ///
     /// # Errors
     /// If vectors have other lengths, if there are more than 32, if `out` is too short, or if the device fails.
@@ -339,17 +340,17 @@ pub trait VectorOps: Backend {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// Computes the factors of a pair from its inner products: adds the new columns of G, begins the end of an
-    /// iteration as [`Writer::begin`](super::Writer::begin) does, and ends the recurrence as `Breakdown` if the vectors
-    /// of the basis are far from orthogonal. `column` is the number of the last vector.
+    /// Computes the factors of a pair of steps from its inner products, and adds the new columns of G. Copies the
+    /// status to `ended` before, as [`Writer::begin`](super::Writer::begin) does, and ends the recurrence with
+    /// `Breakdown` if the basis is far from orthogonal. `column` is the number of the last vector.
     ///
     /// # Errors
     /// If a buffer is too short, or if the device fails.
     fn pair_factors<T: Scalar>(&self, column: usize, pair: PairScalars<'_, T, Self>) -> Result<()>;
 
-    /// The next two vectors of a basis of `count`, from the factors
-    /// ([`PairLayout::factors`](super::PairLayout::factors)), rounded to the precision of the basis; `v` is the second
-    /// of them, and `squares` has the squared norms of both. Moves the vectors of the basis once, w_1, w_2, the new
+    /// Computes the next two vectors of a basis of `count` from the factors
+    /// ([`PairLayout::factors`](super::PairLayout::factors)), rounded to the precision of the basis. `v` becomes the
+    /// second of them, and `squares` the squared norms of both. Reads the basis, w_1 and w_2 once, and writes the new
     /// vectors and v.
     ///
     /// # Errors
@@ -364,14 +365,14 @@ pub trait VectorOps: Backend {
         squares: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// Adds the two columns of a pair to the QR factorisation of the Hessenberg matrix, as
+    /// Adds the two columns of a pair of steps to the QR factorisation of the Hessenberg matrix, as
     /// [`VectorOps::hessenberg_step`] adds one.
     ///
     /// # Errors
     /// As [`VectorOps::pair_factors`].
     fn pair_columns<T: Scalar>(&self, column: usize, pair: PairScalars<'_, T, Self>) -> Result<()>;
 
-    /// x = V c for the first `count` vectors of a basis, which may be stored in half the precision.
+    /// x = V c for the first `count` vectors of a basis, which may have half the precision.
     ///
     /// # Errors
     /// As [`VectorOps::pair_products`].

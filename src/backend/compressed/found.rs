@@ -1,74 +1,75 @@
-//! The repetitions found in a matrix for its compression, and the layout of its slices.
+//! The repetitions that were found in a matrix, and the resulting layout of its slices.
 
 use super::{SECTION, WindowOrder};
 use crate::backend::{Backend, Offsets};
 use crate::scalar::{Element, Scalar};
 
-/// A few distinct keys, ascending, with the codes that the backend looks up.
+/// A few distinct keys in ascending order, and the backend's table to look up their codes.
 #[derive(Debug)]
 pub struct Keys<K: Element> {
-    /// The key of each code.
+    /// The keys. The index of a key is its code.
     pub keys: Vec<K>,
     /// The backend's table from keys to codes.
     pub lookup: Lookup,
 }
 
-/// A table from keys to codes. The host leaves it empty for distances and values, which it finds by binary search.
+/// A table from keys to codes. On the host it is empty for distances and values, which are found by binary search.
 #[derive(Debug, Default)]
 pub struct Lookup {
-    /// The number of the hash table on a device ([`Survey::sets`]).
+    /// On a device, the number of the hash table ([`Survey::sets`]).
     pub set: usize,
     /// On the host, the hashes of rows, ascending.
     pub hashes: Vec<u64>,
-    /// The code of each slot of the table, or of each hash.
+    /// The code in each slot of the table, or of each hash.
     pub codes: Vec<u8>,
 }
 
-/// Kinds of rows that a survey found: the first row of each, ascending, and its length. They were distinguished by
-/// hashes, and not yet compared entry by entry.
+/// Kinds of rows that a survey found. Rows of the same kind have equal hashes, but were not yet compared entry by
+/// entry.
 #[derive(Debug)]
 pub struct FoundKinds {
-    /// First row of each kind.
+    /// The first row of each kind, ascending.
     pub first_rows: Vec<u32>,
-    /// Entries of each kind.
+    /// The number of entries in a row of each kind.
     pub lengths: Vec<u32>,
     /// The table from a row's hash to its kind.
     pub lookup: Lookup,
 }
 
-/// The repetitions in a matrix, without its long rows. `None` means that there are too many different ones.
+/// The repetitions in a matrix, apart from its long rows. `None` means that there are too many different ones.
 #[derive(Debug)]
 pub struct Survey<V: Element, B: Backend> {
-    /// Distances, ascending as signed numbers; at most 255.
+    /// The distinct distances, ascending as signed numbers; at most 255.
     pub distances: Option<Keys<u32>>,
-    /// Values, distinguished and sorted by their bits; at most 256.
+    /// The distinct values, compared and sorted by their bits; at most 256.
     pub values: Option<Keys<V>>,
     /// True if the narrower type represents every value exactly.
     pub narrow: bool,
-    /// Kinds of rows by distances; at most 255.
+    /// Kinds of rows with equal distances; at most 255.
     pub kinds: Option<FoundKinds>,
-    /// Kinds of rows by distances and values; at most 255.
+    /// Kinds of rows with equal distances and values; at most 255.
     pub lines: Option<FoundKinds>,
     /// The long rows.
     pub long_rows: LongRows<B>,
-    /// The hash tables of a device, and the flag that
+    /// On a device, the hash tables, and the flag that
     /// [`CompressedSteps::compressed_wrong`](super::CompressedSteps::compressed_wrong) reads.
     pub sets: B::Vec<u64>,
-    /// Sizes of slices including their columns, if they were found at the same time.
+    /// The sizes of slices including their columns, if the survey has determined them.
     pub sizes: Option<SectionSizes<B>>,
 }
 
 /// The long rows that a survey found, ascending.
 #[derive(Debug)]
 pub enum LongRows<B: Backend> {
-    /// The rows, each with its length.
+    /// On the host: each row and its length.
     Told(Vec<(u32, u32)>),
-    /// Too many for the host: the rows, the start of their entries, and the total number of entries.
+    /// In the backend's memory, if they are too many for the host: the rows, the start of each row's entries, and the
+    /// number of all entries.
     Held(B::Vec<u32>, Offsets<B>, usize),
 }
 
 impl<B: Backend> LongRows<B> {
-    /// The number of their entries.
+    /// Returns the number of entries of all long rows.
     pub fn entries(&self) -> usize {
         match self {
             LongRows::Told(rows) => rows.iter().map(|&(_, length)| length as usize).sum(),
@@ -80,64 +81,64 @@ impl<B: Backend> LongRows<B> {
 /// Sizes of slices, and the order of their rows.
 #[derive(Debug)]
 pub struct SectionSizes<B: Backend> {
-    /// The rows of each window of 256 from longest to shortest, where long rows count as empty and rows of equal length
-    /// keep their order; `None` if slices need little padding without sorting.
+    /// The rows of each window of 256, from longest to shortest. Long rows count as empty, and rows of equal length
+    /// keep their order. `None` if slices need little padding without sorting.
     pub order: Option<WindowOrder<B>>,
-    /// Entries of each slice's longest row; the highest bit says whether its columns are wide.
+    /// The number of entries in each slice's longest row. The highest bit is set if the slice's columns are wide.
     pub widths: B::Vec<u32>,
-    /// The four bases of each slice; undefined if columns were not examined or are wide.
+    /// The four bases of each slice; undefined if columns were not examined, or if they are wide.
     pub bases: B::Vec<u32>,
-    /// The sums of all widths, of all widths in quads (groups of four), and of the quads of slices with wide columns.
+    /// Three sums: of all widths, of all widths in quads (groups of four entries), and of the quads of slices with wide
+    /// columns.
     pub totals: [u64; 3],
 }
 
 impl<B: Backend> SectionSizes<B> {
-    /// Entries of all slices, including padding.
+    /// Returns the number of entries in all slices, including padding.
     pub fn places(&self) -> u64 {
         self.totals[0] * SECTION as u64
     }
 
-    /// Words of all slices, with as many for a row and quad as [`CompressedPlan::quad_words`] says.
+    /// Returns the number of words in all slices; the argument is [`CompressedPlan::quad_words`].
     pub fn words(&self, [near, far]: [u32; 2]) -> u64 {
         let [_, quads, wide] = self.totals;
         SECTION as u64 * ((quads - wide) * u64::from(near) + wide * u64::from(far))
     }
 }
 
-/// Returns whether slices of unsorted rows have more padding than sorting rows by length would cost.
+/// Returns whether slices of unsorted rows have so much padding that sorting the rows by length pays.
 pub(crate) fn wants_order(rows: usize, places: u64, entries: u64) -> bool {
     rows > SECTION && places - entries > entries / 20
 }
 
-/// Kinds of rows, compared entry by entry: the kind of each row, and the start, the distances and, if requested, the
-/// values of each kind.
+/// Kinds of rows, compared entry by entry, and the kind of each row.
 #[derive(Debug)]
 pub struct Kinds<V: Element, B: Backend> {
-    /// Kind of each row.
+    /// The kind of each row.
     pub of_row: B::Vec<u8>,
-    /// The start of each kind.
+    /// The start of each kind in the two tables.
     pub starts: B::Vec<u32>,
-    /// Distances of all kinds.
+    /// The distances of all kinds.
     pub distances: B::Vec<u32>,
-    /// Values of all kinds; empty if values are not part of the kind.
+    /// The values of all kinds; empty if rows of the same kind may have different values.
     pub values: B::Vec<V>,
 }
 
-/// The layout of columns and values in slices.
+/// How slices store columns and values.
 #[derive(Debug)]
 pub struct CompressedPlan<'a, V: Element> {
-    /// Longer rows are not in slices.
+    /// Rows with more entries are not stored in slices.
     pub longest: usize,
-    /// True if columns are given by the kinds of rows.
+    /// True if the kinds of rows determine the columns.
     pub kinds: bool,
-    /// If not, columns are codes of these distances, or, if there are none, have 16 or 32 bits.
+    /// If they do not: columns are codes of these distances or, without distances, have 16 or 32 bits.
     pub distances: Option<&'a Keys<u32>>,
-    /// If there are any, values are stored as codes of these.
+    /// If given, values are codes of these; otherwise they are stored as numbers.
     pub values: Option<&'a Keys<V>>,
 }
 
 impl<V: Element> CompressedPlan<'_, V> {
-    /// Words of a row and quad if distances fit 16 bits, and if they do not.
+    /// Returns the number of words for a row and quad: if distances fit 16 bits, and if they do not.
     pub fn quad_words(&self) -> [u32; 2] {
         let columns = match self.distances {
             _ if self.kinds => [0, 0],
@@ -148,7 +149,7 @@ impl<V: Element> CompressedPlan<'_, V> {
     }
 }
 
-/// The destination of the slices' values.
+/// Where the values of slices are written.
 #[derive(Debug)]
 pub enum ValuesMut<'a, V: Scalar, B: Backend> {
     /// The values are stored as codes.

@@ -19,61 +19,61 @@ use super::{Backend, CsrParts, OffsetsRef};
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar};
 
-/// Rows of a slice.
+/// The number of rows in a slice.
 pub(crate) const SECTION: usize = 32;
 
-/// Rows of a window within which rows may be sorted by length.
+/// The number of rows in a window, within which rows may be sorted by length.
 pub(crate) const COMPRESSED_WINDOW: usize = 256;
 
-/// Entries of a tile in the balanced form.
+/// The number of entries in a tile of the balanced form.
 pub(crate) const BALANCED_TILE: usize = 2048;
 
-/// Entries of the balanced form, including the padding of the last tile.
+/// The number of entries in the balanced form, including the padding of the last tile.
 pub(crate) fn balanced_places(nonzeros: usize) -> usize {
     nonzeros.next_multiple_of(BALANCED_TILE)
 }
 
-/// Bytes of the tiles of the balanced form without values: 16 for each tile and at the end, row starts, and a code and
-/// a bit for each entry.
+/// The number of bytes in the tiles of the balanced form, without values: 16 for each tile and at the end, row starts,
+/// and a code and a bit for each entry.
 pub(crate) fn balanced_bytes(rows: usize, nonzeros: usize) -> usize {
     let places = balanced_places(nonzeros);
     16 * (places / BALANCED_TILE + 1) + 2 * rows + 2 * places + places / 8
 }
 
-/// The maximum number of keys in a table. Code 255 is not used if entries may be missing.
+/// The maximum number of keys in a table. Code 255 is kept for padding if rows need padding.
 #[doc(hidden)]
 pub const MOST_KEYS: usize = 256;
 
 /// The code of padding, in 8, 16 and 32 bits.
 pub(crate) const NO_ENTRY: u32 = u32::MAX;
 
-/// Set in the width of a slice whose distances do not fit 16 bits.
+/// This bit is set in the width of a slice whose distances do not fit 16 bits.
 pub(crate) const WIDE_COLUMNS: u32 = 1 << 31;
 
 /// How the rows of a matrix differ from a full stencil on a grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GridRows {
-    /// All rows lack only the neighbours beyond the boundary.
+    /// Each row lacks only the neighbours beyond the boundary.
     Whole,
-    /// Some rows lack more; of those, this number have more than their diagonal entry.
+    /// Some rows lack more. The number is that of rows among these that have more than their diagonal entry.
     Holes(usize),
-    /// Some rows have entries beyond the boundary: they are not rows of this grid.
+    /// Some rows have entries beyond the boundary, so these are not the rows of this grid.
     Others,
 }
 
-/// The steps of compressing and decompressing a matrix. [`Compressed`](crate::matrix::Compressed) calls them in order.
-/// Matrices have fewer than 2^32 - 1 columns.
+/// The steps of compressing and decompressing a matrix; [`Compressed`](crate::matrix::Compressed) calls them in order.
+/// A matrix must have fewer than 2^32 - 1 columns.
 pub trait CompressedSteps: Backend {
-    /// Rows and columns of a compressed matrix in the balanced form, in the backend's own layout
+    /// The rows and columns of a matrix in the balanced form, in the backend's own layout
     /// ([`CompressedBody::Balanced`]). An uninhabited type if the backend has no such layout.
     type Balanced: std::fmt::Debug + Send + Sync + 'static;
 
-    /// The stencils, by their points ([`StencilParts::places`]), for which products are faster if kinds of rows are known
-    /// to be parts of one.
+    /// The stencils, as bit masks ([`StencilParts::places`]), for which this backend has faster products if all kinds
+    /// of rows are parts of one stencil.
     const STENCILS: &'static [u32] = &[];
 
-    /// How rows differ from a full stencil ([`StencilParts`]) on a grid with these numbers of points per line, lines
-    /// per plane and planes. There are as many rows as points. Called only for
+    /// Finds how the rows differ from a full stencil ([`StencilParts`]). `grid` has the number of points per line, of
+    /// lines per plane and of planes, and there is a row for each point. Called only for
     /// [stencils](CompressedSteps::STENCILS) of the backend.
     ///
     /// # Errors
@@ -89,8 +89,8 @@ pub trait CompressedSteps: Backend {
     }
 
     /// Marks each row as complete, as only a diagonal entry, or as neither, and lists the rows that are neither
-    /// ([`GridMarks`]). `listed` is the number of these, which [`CompressedSteps::compressed_is_grid`] found
-    /// ([`GridRows::Holes`]). Returns `None` if products by kinds of rows are faster.
+    /// ([`GridMarks`]). `listed` is their number, from [`GridRows::Holes`]. Returns `None` if products by kinds of rows
+    /// are faster.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].
@@ -115,7 +115,7 @@ pub trait CompressedSteps: Backend {
         longest: usize,
     ) -> Result<Survey<V, Self>>;
 
-    /// The kind of every row and the tables of kinds. If a row matches none of them, the flag in `sets` is set.
+    /// Returns the kind of every row, and the tables of kinds. If a row matches none of them, sets the flag in `sets`.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].
@@ -127,13 +127,13 @@ pub trait CompressedSteps: Backend {
         with_values: bool,
     ) -> Result<Kinds<V, Self>>;
 
-    /// Returns whether a row, distance or value was missing in its table since the survey that returned `sets`.
+    /// Returns whether a row, distance or value was not found in its table since the survey that returned `sets`.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].
     fn compressed_wrong(&self, sets: &Self::Slice<u64>) -> Result<bool>;
 
-    /// Distances and values of the kinds' tables, on the host; `None` if [`CompressedSteps::compressed_wrong`] is true.
+    /// Copies the tables of distances and values to the host. `None` if [`CompressedSteps::compressed_wrong`] is true.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].
@@ -150,8 +150,8 @@ pub trait CompressedSteps: Backend {
         Ok(Some((self.download(distances)?, self.download(values)?)))
     }
 
-    /// Sizes of slices without rows of more than `longest` entries, and the order of rows that they need; with
-    /// `columns` also their distances.
+    /// Returns the sizes of slices, and the order of rows that they need. Rows of more than `longest` entries are not
+    /// in slices. With `columns`, also examines the distances.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].
@@ -162,8 +162,8 @@ pub trait CompressedSteps: Backend {
         columns: bool,
     ) -> Result<SectionSizes<Self>>;
 
-    /// The start of the places and words of slices with these widths, and the ends, with as many words for a row and
-    /// quad as [`CompressedPlan::quad_words`] says.
+    /// Computes the start of each slice's places and of its words, and the ends, from the slices' widths. `words` is
+    /// [`CompressedPlan::quad_words`].
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].
@@ -175,8 +175,8 @@ pub trait CompressedSteps: Backend {
         word_offsets: &mut Self::Slice<O>,
     ) -> Result<()>;
 
-    /// Writes the codes and values of every slice; `offsets` are those of places and of words, `bases` those of the
-    /// slices. If a distance or value is not in its table, the flag in `sets` is set.
+    /// Writes the codes and values of every slice. `offsets` are the starts of places and of words, `bases` those of
+    /// all slices. If a distance or value is not in its table, sets the flag in `sets`.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].
@@ -193,7 +193,8 @@ pub trait CompressedSteps: Backend {
         values: ValuesMut<'_, V, Self>,
     ) -> Result<()>;
 
-    /// Empty tiles for the balanced form; `None` if the columns of a tile do not fit, or on backends without this form.
+    /// Allocates the tiles of the balanced form. `None` if the columns of a tile do not fit, or if the backend has no
+    /// such form.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].
@@ -201,7 +202,7 @@ pub trait CompressedSteps: Backend {
         Ok(None)
     }
 
-    /// Fills such tiles; values are not coded.
+    /// Fills the tiles of [`CompressedSteps::compressed_tiles`]; values are not coded.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].
@@ -214,7 +215,7 @@ pub trait CompressedSteps: Backend {
         Ok(())
     }
 
-    /// Copies the given rows, one after another.
+    /// Copies the given rows, one after another, into CSR arrays.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].
@@ -227,7 +228,7 @@ pub trait CompressedSteps: Backend {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// Entries of every row.
+    /// `lengths[i]` = the number of entries in row i.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].
@@ -237,7 +238,7 @@ pub trait CompressedSteps: Backend {
         lengths: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// The rows, written at `offsets`.
+    /// Converts to CSR: writes each row at its offset.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].

@@ -1,17 +1,17 @@
-//! The rows of each window sorted by length.
+//! The order of rows within windows, by length.
 
 use super::COMPRESSED_WINDOW;
 use crate::backend::{Backend, Host};
 use crate::parallel::prelude::*;
 
-/// An order of rows within windows of 256: at each position the row's number within the window. Only this crate creates
-/// it, with each row of a window once, so kernels may write `y` through it from many threads without a row being
-/// written twice.
+/// An order of the rows within windows of 256: for each position, the number of a row within its window. Only this
+/// crate creates it, and each row of a window occurs once. So kernels may write `y` through it from many threads, and
+/// no row is written twice.
 #[derive(Debug)]
 pub struct WindowOrder<B: Backend>(B::Vec<u8>);
 
 impl<B: Backend> WindowOrder<B> {
-    /// From a buffer that has each row of a window once.
+    /// Wraps a buffer in which each row of a window occurs once.
     pub(crate) fn new(rows: B::Vec<u8>) -> Self {
         Self(rows)
     }
@@ -27,17 +27,17 @@ impl<B: Backend> WindowOrder<B> {
 pub struct WindowOrderRef<'a, B: Backend>(&'a B::Slice<u8>);
 
 impl<'a, B: Backend> WindowOrderRef<'a, B> {
-    /// The number within its window of the row at each position.
+    /// For each position, the number of its row within the window.
     pub fn as_slice(&self) -> &'a B::Slice<u8> {
         self.0
     }
 }
 
 impl WindowOrderRef<'_, Host> {
-    /// The row at a position.
+    /// Returns the row at a position.
     pub(crate) fn row(&self, position: usize) -> usize {
-        // The position with its lowest byte exchanged. Written as the window's start plus that byte, the expression is
-        // miscompiled in loops that collect rows (rustc 1.95, optimisation level 3): the start is lost in the last few
+        // This exchanges the lowest byte of the position. If it is written as the window's start plus that byte, rustc
+        // 1.95 at optimisation level 3 miscompiles loops that collect rows: the start is lost in the last few
         // iterations.
         const { assert!(COMPRESSED_WINDOW == 1 << u8::BITS) };
         position ^ usize::from(position as u8 ^ self.0[position])

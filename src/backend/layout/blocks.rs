@@ -4,8 +4,8 @@ use super::{Offsets, OffsetsRef, RowOrder, RowOrderRef};
 use crate::backend::{Backend, CsrPattern, Host, MOST_OF_BLOCK};
 use crate::error::{Error, Result};
 
-/// Unknowns in disjoint blocks, and the position of a small matrix for each block: entry (i, j) of block k of s
-/// unknowns, counted within the block, is at `places[k] + j s + i`.
+/// Unknowns in disjoint blocks, with the position of a small dense matrix for each block. For block k with s unknowns,
+/// entry (i, j), counted within the block, is at `places[k] + j s + i`.
 ///
 /// ```text
 ///     | 4 . 1 |      starts  0 2 3      members  0 2 | 1
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 ///     | 1 . 5 |      values  4 1 1 5 | 2
 /// ```
 ///
-/// No unknown is ever in two blocks, so kernels may write a vector block by block from many threads.
+/// No unknown is in two blocks, so kernels may write a vector block by block from many threads.
 #[derive(Debug)]
 pub struct ScatteredBlocks<B: Backend> {
     starts: Offsets<B>,
@@ -23,11 +23,11 @@ pub struct ScatteredBlocks<B: Backend> {
 }
 
 impl ScatteredBlocks<Host> {
-    /// From the members of each block.
+    /// Creates the blocks from the members of each.
     ///
     /// # Errors
-    /// Unless each number below the total is in exactly one block, members ascend, and blocks have 1 to
-    /// [`MOST_OF_BLOCK`] of them.
+    /// If some number below the total is not in exactly one block, if members do not ascend, or if a block has no
+    /// member or more than [`MOST_OF_BLOCK`].
     pub fn new(blocks: &[Vec<u32>]) -> Result<Self> {
         let unknowns = blocks.iter().map(Vec::len).sum();
         let mut seen = vec![false; unknowns];
@@ -85,7 +85,7 @@ impl ScatteredBlocks<Host> {
 }
 
 impl<B: Backend> ScatteredBlocks<B> {
-    /// From arrays as the type draws them, if each unknown is known to be in one block.
+    /// From arrays in the layout of the type. The caller guarantees that each unknown is in one block.
     pub(crate) fn from_arrays_unchecked(
         starts: Offsets<B>,
         members: B::Vec<u32>,
@@ -105,12 +105,12 @@ impl<B: Backend> ScatteredBlocks<B> {
         B::len(self.order().as_slice())
     }
 
-    /// Entries of the small matrices of all blocks.
+    /// The number of entries in the small matrices of all blocks.
     pub fn entries(&self) -> usize {
         self.entries
     }
 
-    /// The members of each block as the columns of a row.
+    /// The members of each block, as the columns of a row.
     pub fn members(&self) -> CsrPattern<'_, B> {
         CsrPattern {
             rows: self.count(),
@@ -125,12 +125,12 @@ impl<B: Backend> ScatteredBlocks<B> {
         self.members.as_ref()
     }
 
-    /// The start of each block's small matrix, and the end of the last one.
+    /// The start of each block's small matrix, and the end.
     pub fn places(&self) -> OffsetsRef<'_, B> {
         self.places.as_ref()
     }
 
-    /// Bytes of the three arrays.
+    /// The number of bytes in the three arrays.
     pub fn storage_bytes(&self) -> usize {
         self.starts.as_ref().bytes() + self.unknowns() * size_of::<u32>() + self.places.as_ref().bytes()
     }

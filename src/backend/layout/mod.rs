@@ -1,6 +1,6 @@
-//! The memory layout of each format, as borrowed parts. The kernels of every backend read only these.
+//! The memory layout of each format, as borrowed parts: all that the kernels of a backend read.
 //!
-//! The running example, a 4 x 4 matrix with seven nonzeros:
+//! The matrix of the examples, 4 x 4 with seven nonzeros:
 //!
 //! ```text
 //!     | 1 . 7 . |
@@ -9,9 +9,9 @@
 //!     | 2 . . 1 |
 //! ```
 //!
-//! All indices count from zero. Column indices have 32 bits, row offsets 32 or 64. Values of type `V` may be narrower
-//! than the type in which products are computed. Padding is never multiplied with `x`: an infinite or NaN entry of `x`
-//! reaches only the rows that refer to it.
+//! All indices count from zero. Column indices have 32 bits, row offsets 32 or 64. Values of type `V` may have a lower
+//! precision than the products. Padding is never multiplied with `x`, so an infinite or NaN entry of `x` reaches only
+//! the rows that have an entry in its column.
 
 mod blocks;
 mod dia;
@@ -28,7 +28,7 @@ pub use rows::*;
 use crate::backend::Backend;
 use crate::scalar::Element;
 
-/// Compressed sparse rows: row `i` holds the nonzeros `offsets[i]..offsets[i + 1]`, columns ascending.
+/// Compressed sparse rows: row `i` consists of the nonzeros `offsets[i]..offsets[i + 1]`, with ascending columns.
 ///
 /// ```text
 /// offsets  0   2   3   5   7
@@ -47,7 +47,7 @@ pub struct CsrParts<'a, V: Element, B: Backend> {
     pub indices: &'a B::Slice<u32>,
     /// Value of each nonzero.
     pub values: &'a B::Slice<V>,
-    /// Facts about the rows that a backend has determined.
+    /// Properties of the rows that a backend has determined.
     pub shape: &'a RowShape<B>,
 }
 
@@ -158,8 +158,8 @@ pub struct SellParts<'a, V: Element, B: Backend> {
     pub lengths: &'a B::Slice<u32>,
     /// The start of each slice, and the end.
     pub offsets: OffsetsRef<'a, B>,
-    /// Columns; in padding, the value that the backend's [`Conversions::csr_to_sell`](super::Conversions::csr_to_sell)
-    /// writes, by which its product may recognise padding.
+    /// Columns. In padding, the value that [`Conversions::csr_to_sell`](super::Conversions::csr_to_sell) of the backend
+    /// writes; its product may recognise padding by it.
     pub indices: &'a B::Slice<u32>,
     /// Values, including padding.
     pub values: &'a B::Slice<V>,

@@ -8,7 +8,7 @@ use std::ops::Range;
 /// The largest number of nonzeros for 32-bit offsets.
 pub const NARROW_LIMIT: usize = <u32 as Offset>::MAX;
 
-/// Owned row offsets, one more than rows, from 0 to the number of nonzeros.
+/// Owned row offsets: one more than rows, from 0 to the number of nonzeros.
 #[derive(Debug)]
 pub enum Offsets<B: Backend> {
     /// Fewer than 2^32 nonzeros.
@@ -18,7 +18,7 @@ pub enum Offsets<B: Backend> {
 }
 
 impl Offsets<Host> {
-    /// Offsets in the width that the last one needs.
+    /// Stores offsets in the width that the last one needs.
     pub(crate) fn packed(offsets: Vec<u64>) -> Self {
         if offsets.last().is_none_or(|&last| last <= NARROW_LIMIT as u64) {
             Offsets::Narrow(offsets.into_iter().map(|offset| offset as u32).collect())
@@ -29,7 +29,7 @@ impl Offsets<Host> {
 }
 
 impl<B: Backend> Offsets<B> {
-    /// `len` zeros, in the width that offsets up to `total` need.
+    /// Allocates `len` zeros in the width for offsets up to `total`.
     pub(crate) fn zeros(backend: &B, len: usize, total: usize) -> Result<Self> {
         Ok(if total <= NARROW_LIMIT {
             Offsets::Narrow(backend.zeros(len)?)
@@ -46,7 +46,7 @@ impl<B: Backend> Offsets<B> {
         }
     }
 
-    /// The offsets as sizes, on the host.
+    /// Copies the offsets to the host.
     ///
     /// # Errors
     /// If the device fails.
@@ -56,7 +56,7 @@ impl<B: Backend> Offsets<B> {
 }
 
 impl<B: Backend> OffsetsRef<'_, B> {
-    /// Ranges of the offsets, one after another, on the host.
+    /// Copies these ranges of the offsets to the host, one after another.
     pub(crate) fn windows(&self, backend: &B, places: &[Range<usize>]) -> Result<Vec<usize>> {
         crate::backend::with_offsets!(*self, offsets => {
             let mut read = vec![Default::default(); places.iter().map(Range::len).sum()];
@@ -66,7 +66,7 @@ impl<B: Backend> OffsetsRef<'_, B> {
     }
 }
 
-/// A copy of a buffer.
+/// Returns a copy of a buffer.
 pub(crate) fn copied<T: Element, B: Backend>(backend: &B, from: &B::Slice<T>) -> Result<B::Vec<T>> {
     let mut to = backend.buffer(B::len(from))?;
     backend.copy(from, &mut to)?;
@@ -99,7 +99,7 @@ impl<B: Backend> OffsetsRef<'_, B> {
         }
     }
 
-    /// The offsets as sizes, on the host.
+    /// Copies the offsets to the host.
     ///
     /// # Errors
     /// If the device fails.
@@ -110,7 +110,7 @@ impl<B: Backend> OffsetsRef<'_, B> {
         })
     }
 
-    /// Owned offsets with the same values.
+    /// Returns owned offsets with the same values.
     pub(crate) fn copied(&self, backend: &B) -> Result<Offsets<B>> {
         Ok(match self {
             OffsetsRef::Narrow(v) => Offsets::Narrow(copied(backend, v)?),
@@ -127,7 +127,7 @@ impl<B: Backend> OffsetsRef<'_, B> {
     }
 }
 
-/// Runs the same body for either width of offsets: `with_offsets!(parts.offsets, offsets => kernel(offsets, ...))`.
+/// Compiles the same body for either width of offsets: `with_offsets!(parts.offsets, offsets => kernel(offsets, ...))`.
 macro_rules! with_offsets {
     ($offsets:expr, $name:ident => $body:expr) => {
         match $offsets {

@@ -2,13 +2,13 @@
 
 use crate::backend::Backend;
 
-/// An order of rows: each row number once. Only this crate creates it, so kernels may write `y` through it from many
-/// threads without a row being written twice.
+/// An order of rows: each row number once. Only this crate creates it. So kernels may write `y` through it from many
+/// threads, and no row is written twice.
 #[derive(Debug)]
 pub struct RowOrder<B: Backend>(B::Vec<u32>);
 
 impl<B: Backend> RowOrder<B> {
-    /// From a buffer that has each of `0..n` once.
+    /// Wraps a buffer that contains each of `0..n` once.
     pub(crate) fn new(rows: B::Vec<u32>) -> Self {
         Self(rows)
     }

@@ -1,4 +1,4 @@
-//! Facts about the rows of a CSR matrix, determined once and kept with it.
+//! Properties of the rows of a CSR matrix, which are determined once and kept with it.
 
 use crate::backend::Backend;
 use crate::error::Result;
@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 /// The number of kinds of tiles.
 pub(crate) const TILE_KINDS: usize = 4;
 
-/// Facts about the rows of a CSR matrix that a backend determines at the first product, and keeps with the matrix for
-/// later ones. They depend only on the pattern.
+/// Properties of the rows of a CSR matrix. A backend determines them at the first product, and keeps them with the
+/// matrix for later ones. They depend only on the pattern.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA uses it
 pub struct RowShape<B: Backend> {
@@ -19,13 +19,13 @@ pub struct RowShape<B: Backend> {
     bins: OnceLock<Box<RowBins<B>>>,
 }
 
-/// Rows in bins by their lengths, as the backend assigns them to threads.
+/// Rows grouped into bins by their lengths, as the backend assigns them to threads.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA uses it
 pub(crate) struct RowBins<B: Backend> {
-    /// Parts of rows, two words each.
+    /// Rows, or pieces of long rows, two words each.
     pub(crate) parts: B::Vec<u64>,
-    /// The end of each kind of part.
+    /// The end of each bin in `parts`.
     pub(crate) ends: [u32; 7],
 }
 
@@ -53,23 +53,23 @@ impl<B: Backend> Default for RowShape<B> {
 
 #[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA uses it
 impl<B: Backend> RowShape<B> {
-    /// The extent, which `find` determines if it is not known yet.
+    /// Returns the extent; `find` determines it if it is not known yet.
     pub(crate) fn extent(&self, find: impl FnOnce() -> Result<RowExtent>) -> Result<RowExtent> {
         known(&self.extent, find).copied()
     }
 
-    /// Returns whether a product reads x in scattered places, which `find` determines if it is not known yet.
+    /// Returns whether a product reads x in scattered places; `find` determines it if it is not known yet.
     pub(crate) fn scattered(&self, find: impl FnOnce() -> Result<bool>) -> Result<bool> {
         known(&self.scattered, find).copied()
     }
 
-    /// The first row of each of the backend's tiles, which `find` determines if they are not known yet.
+    /// Returns the first row of each of the backend's tiles; `find` determines them if they are not known yet.
     pub(crate) fn starts(&self, find: impl FnOnce() -> Result<B::Vec<u32>>) -> Result<&B::Slice<u32>> {
         known(&self.starts, find).map(|starts| &**starts)
     }
 
-    /// The start of each tile of a kind of which tiles may end within a row, as [`Self::starts`]. The kind depends on
-    /// the type of the values, which may differ for the same pattern.
+    /// As [`Self::starts`], for a kind of tiles that may end within a row. The kind depends on the type of the values,
+    /// and one pattern may have values of different types.
     pub(crate) fn tiles(
         &self,
         kind: u32,
@@ -78,7 +78,7 @@ impl<B: Backend> RowShape<B> {
         known(&self.tiles[kind as usize], find).map(|tiles| &**tiles)
     }
 
-    /// The bins of rows, as [`Self::starts`].
+    /// Returns the bins of rows; `find` determines them if they are not known yet.
     pub(crate) fn bins(&self, find: impl FnOnce() -> Result<RowBins<B>>) -> Result<&RowBins<B>> {
         known(&self.bins, || find().map(Box::new)).map(|bins| &**bins)
     }
@@ -90,6 +90,6 @@ fn known<T>(cell: &OnceLock<T>, find: impl FnOnce() -> Result<T>) -> Result<&T> 
         return Ok(known);
     }
     let found = find()?;
-    // If two threads computed it, both found the same.
+    // If two threads have computed it, both results are the same.
     Ok(cell.get_or_init(|| found))
 }
