@@ -1,19 +1,19 @@
-//! What methods ask of linear updates and programs, noted in tests: these units follow from the methods, and a test of the
-//! list of compiled kernels looks for each of them.
+//! Records in tests which linear updates and programs the methods run. Each needs a compiled unit, and a test checks
+//! that the list of compiled kernels contains all of these.
 
 use super::Host;
 use crate::backend::ScalarProgram;
 use crate::scalar::Scalar;
 use std::cell::{Cell, RefCell};
 
-/// An update with these numbers of inputs, outputs and products, or a program alone.
+/// An update with these numbers of inputs, outputs and products, or a program without an update.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Asked {
     pub(crate) scalar: &'static str,
     pub(crate) update: Option<[usize; 3]>,
-    /// The program's words; none if there is no program.
+    /// The program's words; empty if there is no program.
     pub(crate) code: Vec<u32>,
-    /// Whether it is part of a recording.
+    /// True if it was called while a recording's body ran.
     pub(crate) recorded: bool,
 }
 
@@ -31,7 +31,7 @@ fn note(asked: Asked) {
 }
 
 pub(super) fn updates<T: Scalar>(counts: [usize; 3], then: Option<&ScalarProgram<Host>>) {
-    // Without vectors it is a program alone, as on a device.
+    // An update without vectors is only a program, as on a device.
     let update = (counts[0] + counts[1] > 0).then_some(counts);
     let code = then.map_or(Vec::new(), |program| program.code.clone());
     if update.is_some() || !code.is_empty() {
@@ -43,7 +43,7 @@ pub(super) fn runs<T: Scalar>(program: &ScalarProgram<Host>) {
     note(Asked { scalar: T::NAME, update: None, code: program.code.clone(), recorded: RECORDED.get() });
 }
 
-/// As long as it lives, the body of a recording runs.
+/// While this value exists, updates and programs count as recorded.
 pub(super) struct Recording;
 
 impl Recording {
@@ -59,7 +59,7 @@ impl Drop for Recording {
     }
 }
 
-/// What this thread has asked for since the last call.
+/// Returns everything that this thread has recorded since the last call.
 pub(crate) fn take() -> Vec<Asked> {
     ALL.take()
 }

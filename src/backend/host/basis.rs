@@ -8,10 +8,10 @@ use crate::parallel::prelude::*;
 use crate::scalar::{Real, Scalar};
 use num_traits::{Float, Zero};
 
-/// Vectors of the basis in one pass over w, whose sums fit the registers.
+/// The number of basis vectors that one pass over w processes; their sums fit the registers.
 const AT_ONCE: usize = 8;
 
-/// Returns an error for a basis or coefficients that are too short for `count` vectors as long as w.
+/// Returns an error if the basis or the coefficients are too short for `count` vectors as long as w.
 pub(in crate::backend) fn check(basis: usize, count: usize, n: usize, coefficients: usize) -> Result<()> {
     if basis < count.saturating_mul(n) || coefficients < count {
         return Err(Error::InvalidArgument(format!(
@@ -94,13 +94,13 @@ pub(super) fn hessenberg_step<T: Scalar>(j: usize, h: Hessenberg<'_, T, Host>) -
     Ok(())
 }
 
-/// A remainder that is shorter than this fraction of the original vector is only rounding errors.
+/// If the remainder of a vector is shorter than this fraction of the vector, it consists only of rounding errors.
 pub(super) fn negligible<R: Real>() -> R {
     Float::powf(R::epsilon(), R::from_f64(0.7))
 }
 
 /// Adds column j of the Hessenberg matrix, with `below` as its subdiagonal entry, to the QR factorisation: applies the
-/// earlier rotations and computes one more. If the column is invalid, returns the fault and changes nothing.
+/// earlier rotations and computes a new one. If the column is invalid, returns the reason and changes nothing.
 pub(super) fn rotate<T: Scalar>(
     j: usize,
     column: &mut [T],

@@ -15,7 +15,7 @@ use crate::scalar::{Offset, Real, Scalar};
 use num_traits::{Float, One, Zero};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// For at most this many strong neighbours, groups are searched linearly.
+/// With at most this many strong neighbours, groups are searched linearly.
 const FEW: usize = 24;
 
 /// The minimum number of nodes for each thread.
@@ -26,7 +26,7 @@ pub(super) fn each<T: Send>(out: &mut [T], set: impl Fn(usize, &mut T) + Sync) {
     out.par_iter_mut().enumerate().with_min_len(AT_LEAST).for_each(|(i, out)| set(i, out));
 }
 
-/// Rows of a matrix with their values.
+/// The rows of a matrix with their values.
 pub(super) struct Entries<'a, V> {
     rows: Rows<'a>,
     values: &'a [V],
@@ -50,7 +50,7 @@ impl<'a, V: Scalar> Entries<'a, V> {
     }
 }
 
-/// Calls `write` with each row and its parts of two arrays whose rows start at `start`.
+/// Calls `write` for each row with the row's parts of two arrays; the rows start at `start(row)` in both.
 fn fill_rows<A: Send, B: Send>(
     rows: usize,
     start: impl Fn(usize) -> usize + Sync,
@@ -88,7 +88,7 @@ fn inverse_root<V: Scalar>(a: &Entries<'_, V>, i: usize) -> f64 {
     if diagonal > 0.0 { 1.0 / diagonal.sqrt() } else { 0.0 }
 }
 
-/// Row i of I - omega D^-1 F, which has one more entry than i has strong neighbours.
+/// Computes row i of I - omega D^-1 F, which has one entry more than i has strong neighbours.
 fn damped_row<V: Scalar>(
     i: usize,
     a: &Entries<'_, V>,
@@ -127,7 +127,7 @@ fn damped_row<V: Scalar>(
     values[at_diagonal] += V::one();
 }
 
-/// The start of a row.
+/// Returns the start of a row.
 fn start_of(offsets: OffsetsRef<'_, Host>, row: usize) -> usize {
     with_offsets!(offsets, offsets => offsets[row].to_usize())
 }
@@ -156,8 +156,8 @@ fn invert<V: Scalar>(a: &mut [V], size: usize) {
     }
 }
 
-/// The inverse of a block of A, by rows, after the row sums of magnitudes outside of the block and a fraction of A's
-/// diagonal were added to its diagonal.
+/// Computes the inverse of a block of A, by rows. Before that, it adds to each diagonal entry the magnitudes of its
+/// row's entries outside of the block, and a fraction of the entry itself.
 fn inverse_of_block<V: Scalar>(
     a: &Entries<'_, V>,
     members: &[u32],
@@ -193,14 +193,15 @@ fn mirror_lower<V: Scalar>(a: &mut [V], size: usize) {
     }
 }
 
-/// The power of two with the exponent of `most`, which is not negative; limited such that its reciprocal is finite.
+/// Returns the power of two with the exponent of `most`, which is not negative. It is limited so that its reciprocal is
+/// finite.
 fn unit_of<R: Real>(most: R) -> R {
     let least = if size_of::<R>() == 8 { 23 } else { 903 };
     let exponent = (most.to_f64().to_bits() >> 52).clamp(least, 2046 - least);
     R::from_f64(f64::from_bits(exponent << 52))
 }
 
-/// The strong couplings of unknown i.
+/// Returns the strong connections of unknown i, with their magnitudes.
 #[inline(always)]
 fn strong_of<'a, V: Scalar>(
     a: &Entries<'a, V>,
@@ -209,7 +210,7 @@ fn strong_of<'a, V: Scalar>(
     largest: &'a [V::Real],
 ) -> impl Iterator<Item = (usize, V::Real)> + 'a {
     let own = largest[i];
-    // A row that is not finite has no strong connections.
+    // A row whose largest entry is not finite has no strong connections.
     let least = if Float::is_finite(own) { V::Real::zero() } else { V::Real::infinity() };
     a.row(i).filter(move |(j, _)| *j != i).map(|(j, value)| (j, value.abs())).filter(move |&(j, value)| {
         let other = largest[j];
@@ -312,7 +313,7 @@ impl CoarseningSteps for Host {
                 met.clear();
                 for &j in std::iter::once(&(i as u32)).chain(neighbours) {
                     let group = group[j as usize];
-                    // A row has few groups, so a linear search is faster than sorting.
+                    // A node has few neighbouring groups, so a linear search is faster than sorting.
                     if group != NO_GROUP && (neighbours.len() > FEW || !met.contains(&group)) {
                         met.push(group);
                     }

@@ -14,7 +14,7 @@ use crate::scalar::Scalar;
 use num_traits::{Float, Zero};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Slices of one task.
+/// The number of slices in a task.
 const SECTIONS: usize = 64;
 
 impl GridSteps for Host {
@@ -159,7 +159,7 @@ impl GridSteps for Host {
         which.check(from.len(), to.len())?;
         let RowsOnGrid { neighbours, first, place, rows, within } = which;
         let (count, away) = (neighbours.count(), neighbours.iter().collect::<Vec<_>>());
-        // A section of `to` has the entries of `DIA_SECTION` rows, interleaved.
+        // A slice of `to` has the entries of `DIA_SECTION` rows, interleaved.
         let section = DIA_SECTION * count;
         to.par_chunks_mut(section).with_min_len(SECTIONS).enumerate().for_each(|(number, to)| {
             let start = number * DIA_SECTION;

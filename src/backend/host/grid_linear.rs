@@ -1,5 +1,5 @@
 //! Multigrid on grids with the interpolating prolongation (`crate::backend::grid`), on the CPU. Sums are added in the
-//! order of `kernels/grid_linear.cu`.
+//! same order as in `kernels/grid_linear.cu`.
 
 use super::sums::for_chunks;
 use crate::backend::{
@@ -13,19 +13,20 @@ use num_traits::{Float, Zero};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Slices of one task.
+/// The number of slices in a task.
 const SECTIONS: usize = 16;
 
-/// Boxes along x whose rows are computed together.
+/// The number of boxes along x whose rows are computed together.
 const BLOCK: usize = 64;
 
 fn moved(place: [usize; 3], bits: usize) -> [usize; 3] {
     [0, 1, 2].map(|axis| place[axis] + (bits >> axis & 1))
 }
 
-/// The weights of the point of a box with odd coordinates along `odd`, one for each corner. `away` has the neighbours,
-/// each with bit masks of the axes of its displacement, and of the negative ones. `bad` is set if the point's row has
-/// an entry that leads out of the grid, or is infinite or NaN.
+/// Computes the weights of the point of a box with odd coordinates along `odd`, one for each corner. `away` has the
+/// displacement of each neighbour, with bit masks of the axes along which it is not zero and along which it is
+/// negative. Sets `bad` if the point's row has an entry for a point outside of the grid, or one that is infinite or
+/// NaN.
 fn weights_of<T: Scalar>(
     a: &GridMatrix<'_, T, Host>,
     away: &[([i64; 3], (usize, usize))],
@@ -41,7 +42,7 @@ fn weights_of<T: Scalar>(
     }
     let first = first_place(grid.number(point), away.len());
     let (mut left, mut others) = (T::Real::zero(), T::Real::zero());
-    // An inner point of a three-dimensional grid has all neighbours, so they need no check.
+    // An inner point of a three-dimensional grid has all neighbours, so no check is needed.
     let inner = (0..3).all(|axis| point[axis] > 0 && point[axis] + 1 < grid.sizes[axis]);
     for (k, &(by, (all, down))) in away.iter().enumerate() {
         let value = a.values[first + k * DIA_SECTION];
@@ -52,7 +53,7 @@ fn weights_of<T: Scalar>(
             bad.store(true, Ordering::Relaxed);
             continue;
         }
-        // The odd axes along which the neighbour differs, and those of them along which it is above.
+        // The odd axes along which the neighbour differs from the point, and those of them along which it is above.
         let (across, up) = (all & odd, all & !down & odd);
         if across == 0 {
             left += value.re();
@@ -69,7 +70,7 @@ fn weights_of<T: Scalar>(
             sums[up | corner] -= value * weight;
         }
     }
-    // The comparison is false for NaN, and must not be negated.
+    // Must not be written as a negated comparison, because it has to be false for NaN.
     let tells = left > T::Real::from_f64(LEAST_LEFT) * others;
     let left = if tells { left } else { others };
     let each = T::from_real(left.recip());
@@ -89,7 +90,7 @@ pub(super) fn weights<T: Scalar>(
     let away: Vec<_> = a.neighbours.iter().map(|by| (by, bits_of(by))).collect();
     let bad = AtomicBool::new(false);
     let kinds = if a.grid.sizes[2] > 1 { 8 } else { 4 };
-    // Points between two coarse points come before those that need their weights.
+    // Points between two coarse points come first, because the others need their weights.
     for odd in (0..=3).flat_map(|axes| (0..kinds).filter(move |odd: &usize| odd.count_ones() == axes)) {
         let corners: Vec<usize> = (0..8).filter(|corner| corner & !odd == 0).collect();
         let mut made = vec![T::zero(); corners.len() * boxes];
@@ -116,16 +117,17 @@ pub(super) fn weights<T: Scalar>(
     Ok(())
 }
 
-/// A coarse point to which an entry of a point's row contributes.
+/// A coarse point to which an entry in the row of a fine point contributes.
 struct Parent {
-    /// The displacement from the row's coarse point, and the number of the entry.
+    /// Its displacement from the row's coarse point, and the index of the entry.
     by: [i64; 3],
     entry: usize,
-    /// The number of its weight, and the offset of its box from the row's; none if the weight is one.
+    /// The number of its weight, and the offset of its box from the row's box; `None` if the weight is one.
     weight: Option<(usize, i64)>,
 }
 
-/// The parents of the neighbour at displacement `by` of a point that is at displacement `from` of a coarse point.
+/// Returns the parents of a point: the neighbour at displacement `by` of a point that is itself at displacement `from`
+/// of a coarse point.
 fn parents(coarse: Grid, from: [i64; 3], by: [i64; 3], to: Neighbours) -> Vec<Parent> {
     let end = [0, 1, 2].map(|axis| from[axis] + by[axis]);
     let all = Neighbours::ALL.iter().filter_map(|parent| {
@@ -141,14 +143,14 @@ fn parents(coarse: Grid, from: [i64; 3], by: [i64; 3], to: Neighbours) -> Vec<Pa
     all.collect()
 }
 
-/// Of `rows` rows in a line: those whose point is one of `size` along x, where the first row has x = `start` and each
-/// later one `step` more.
+/// Returns those of `rows` rows in a line whose points exist: the first row has x = `start`, each later one `step`
+/// more, and x must be from 0 to `size` - 1.
 fn lanes(start: i64, step: i64, size: usize, rows: usize) -> Range<usize> {
     let before = |bound: i64| (bound - start + step - 1).div_euclid(step).clamp(0, rows as i64) as usize;
     before(0)..before(size as i64)
 }
 
-/// Values of consecutive rows, for each of their possible entries.
+/// The values of consecutive rows, for each of their possible entries.
 type Rows<T> = [[T; BLOCK]; NEIGHBOURS];
 
 /// The operands of P^H A P.
@@ -157,13 +159,13 @@ struct Product<'a, T: Scalar> {
     weights: &'a [T],
     coarse: Grid,
     away: Vec<[i64; 3]>,
-    /// For each point that has a weight for a row, grouped by y, and each of its entries: the coarse points to which it
-    /// contributes.
+    /// For each fine point with a weight for a row, grouped by y: its displacement and, for each of its entries, the
+    /// coarse points to which the entry contributes.
     table: Vec<([i64; 3], Vec<Vec<Parent>>)>,
 }
 
 impl<T: Scalar> Product<'_, T> {
-    /// Computes the entries of `rows` rows from `first` on, which are in one line.
+    /// Computes the entries of `rows` rows from `first` on. All are in one line.
     fn rows(&self, first: usize, rows: usize, all: &mut Rows<T>) {
         let Self { a: GridMatrix { grid, neighbours, values }, weights, coarse, .. } = *self;
         let (place, boxes) = (coarse.place(first).map(|at| at as i64), coarse.points());
@@ -171,7 +173,7 @@ impl<T: Scalar> Product<'_, T> {
             (1..3).all(|axis| (0..grid.sizes[axis] as i64).contains(&place[axis]))
         };
         let added = |to: [i64; 3], by: [i64; 3]| [0, 1, 2].map(|axis| to[axis] + by[axis]);
-        // Sums over the points with one y, and over these sums.
+        // The sums over the points with the same y. These sums are then added up in `all`.
         let mut sums = [[T::zero(); BLOCK]; NEIGHBOURS];
         all.iter_mut().for_each(|all| all.fill(T::zero()));
         let (mut here, mut of_row) = ([T::one(); BLOCK], [T::zero(); BLOCK]);
@@ -194,7 +196,7 @@ impl<T: Scalar> Product<'_, T> {
             } else {
                 here.fill(T::one());
             }
-            // The number of the first row's point if it exists; for the others it grows by two each.
+            // The number of the first row's point, if it exists. From row to row it grows by two.
             let start = grid.distance(point);
             for ((k, &by), parents) in self.away.iter().enumerate().zip(leads) {
                 if !has(grid, added(point, by)) {
@@ -234,7 +236,7 @@ impl<T: Scalar> Product<'_, T> {
     }
 }
 
-/// Adds the sums to `all`, and resets them.
+/// Adds the sums to `all`, and sets them to zero.
 fn take<T: Scalar>(sums: &mut Rows<T>, all: &mut Rows<T>) {
     for (all, sums) in all.iter_mut().zip(sums) {
         for (all, sum) in all.iter_mut().zip(sums) {
@@ -296,7 +298,7 @@ pub(super) fn restrict<T: Scalar>(grid: Grid, weights: &[T], fine: &[T], coarse:
         coarse.fill(T::zero());
         let place = all.place(number_of_line * line);
         for [tx, ty, tz] in Neighbours::ALL.iter() {
-            // Grid lines next to this point; of their points, every other one.
+            // The grid line next to this point. Every other point of it is used.
             let Some(start) = grid.neighbour(place.map(|at| 2 * at), [0, ty, tz]) else { continue };
             let points = &fine[grid.number(start)..][..grid.sizes[0]];
             let (odd, back) = bits_of([tx, ty, tz]);
@@ -331,7 +333,7 @@ pub(super) fn prolong<T: Scalar>(grid: Grid, weights: &[T], coarse: &[T], fine: 
         let own = all.number(of_line);
         for (block, fine) in fine.chunks_mut(2 * BLOCK).enumerate() {
             let (from, count) = (block * BLOCK, fine.len().div_ceil(2));
-            // Sums over the points that are even along x, and over those that are odd.
+            // Sums for the points that are even along x, and for those that are odd.
             let mut sums = [[T::zero(); BLOCK]; 2];
             for corner in (0..8).step_by(2).filter(|corner| corner & !odd == 0) {
                 let to = moved(of_line, corner);

@@ -1,19 +1,19 @@
-//! Stencils on grids on the CPU: the rows of a line of points are summed together, neighbour by neighbour in the order
-//! of columns, so that every row's sum has the same bits as with the stored matrix.
+//! Products with stencils on grids, on the CPU. The rows of a line of points are summed together, neighbour by
+//! neighbour in the order of columns, so that every row's sum has the same bits as with the stored matrix.
 
 use crate::backend::{CsrParts, Grid, GridStencil, Host, NEIGHBOURS, Neighbours, with_offsets};
 use crate::parallel::{prelude::*, task_of, vectorised, worth_a_thread};
 use crate::scalar::{Offset, Scalar};
 use std::ops::Range;
 
-/// Approximate number of entries of one task, at least and at most.
+/// The approximate number of entries in a task: the minimum and the maximum.
 const LEAST: usize = 1 << 13;
 const TASK: usize = 1 << 16;
 
-/// Rows that are summed together; their sums stay in the first-level cache.
+/// The number of rows that are summed together. Their sums stay in the first-level cache.
 const RUN: usize = 1024;
 
-/// The matrix as a stencil. See [`GridSteps::grid_stencil`](crate::backend::GridSteps::grid_stencil).
+/// Returns the matrix as a stencil. See [`GridSteps::grid_stencil`](crate::backend::GridSteps::grid_stencil).
 pub(super) fn find<T: Scalar>(
     a: CsrParts<'_, T, Host>,
     grid: Grid,
@@ -41,7 +41,7 @@ impl<O: Offset, T: Scalar> Rows<'_, O, T> {
         (&self.indices[range.clone()], &self.values[range])
     }
 
-    /// The values of a point for each neighbour; none if it is coupled to another point.
+    /// Returns the values of a point's row for each neighbour, or `None` if it has an entry for another point.
     fn by_neighbours(&self, grid: Grid, neighbours: Neighbours, point: usize) -> Option<[T; NEIGHBOURS]> {
         let mut all = [T::zero(); NEIGHBOURS];
         let (columns, values) = self.row(point);
@@ -51,7 +51,7 @@ impl<O: Offset, T: Scalar> Rows<'_, O, T> {
         Some(all)
     }
 
-    /// Returns whether every row equals that of its kind, bit by bit; false for a row with explicit zeros.
+    /// Returns whether every row equals that of its kind, bit by bit. False if a row stores zeros.
     fn are_of(&self, stencil: &GridStencil<T>) -> bool {
         let grid = stencil.grid();
         let nx = grid.sizes[0];
@@ -72,7 +72,7 @@ impl<O: Offset, T: Scalar> Rows<'_, O, T> {
     }
 }
 
-/// Calls `finish(rows, sums, y[rows])` with the sums of all rows, part of a line at a time.
+/// Computes the sums of all rows, part of a line at a time, and calls `finish(rows, sums, y[rows])` for each part.
 pub(super) fn product<T: Scalar>(
     a: &GridStencil<T>,
     x: &[T],
@@ -97,7 +97,7 @@ pub(super) fn product<T: Scalar>(
     });
 }
 
-/// The product for the line that starts with row `first`.
+/// Computes the product for the line that starts with row `first`.
 #[inline(always)]
 fn of_line<T: Scalar>(
     a: &GridStencil<T>,
@@ -126,7 +126,7 @@ fn of_line<T: Scalar>(
     }
 }
 
-/// The sum of a row.
+/// Returns the sum of a row.
 #[inline(always)]
 fn of_point<T: Scalar>(a: &GridStencil<T>, kind: usize, row: usize, x: &[T]) -> T {
     let of = a.row(kind);
@@ -134,8 +134,8 @@ fn of_point<T: Scalar>(a: &GridStencil<T>, kind: usize, row: usize, x: &[T]) -> 
     entries.fold(T::zero(), |sum, (&d, &v)| sum + v * x[(row as u32).wrapping_add(d) as usize])
 }
 
-/// The sums of consecutive rows of one kind, from row `first` on: four entries at a time, so that a sum is loaded and
-/// stored once for four products.
+/// Computes the sums of consecutive rows of one kind, from row `first` on. It processes four entries at a time, so that
+/// a sum is loaded and stored once for four products.
 #[inline(always)]
 fn between_ends<T: Scalar>(a: &GridStencil<T>, kind: usize, first: usize, x: &[T], sums: &mut [T]) {
     let (of, n) = (a.row(kind), sums.len());
@@ -163,7 +163,7 @@ mod tests {
     use num_complex::Complex;
     use num_traits::One;
 
-    /// A matrix with a different row for each kind of points.
+    /// Returns a matrix with a different row for each kind of points.
     fn matrix<T: Scalar>(grid: Grid, neighbours: Neighbours) -> Csr<T> {
         let mut random = Random::new(5);
         let mut number = || T::from_f64(random.unit() - 0.7);
@@ -254,7 +254,7 @@ mod tests {
                 stencil = stencil.coarser().expect("sums are finite");
                 assert_eq!((unfit, stencil.grid()), ([0], coarse));
                 let told = stencil.all_values();
-                // Entries that point outside of the grid are NaN in `sums`, and may be zero in the stencil's values.
+                // Entries for points outside of the grid are NaN in `sums`, and may be zero in the stencil's values.
                 let alike = |(a, b): (&f32, &f32)| a == b || (b.is_nan() && (*a == 0.0 || a.is_nan()));
                 assert!(told.iter().zip(&sums).all(alike), "{coarse:?}");
                 here = coarse;
@@ -276,11 +276,11 @@ mod tests {
             values[at] = value;
             assert!(!found(values), "{at} {value}");
         }
-        // A negative zero has other bits, so the rows differ.
+        // A negative zero has different bits, so the rows differ.
         let mut values = a.parts().values.to_vec();
         values.iter_mut().for_each(|value| *value = value.abs().max(0.5) - 0.5);
         assert!(!found(values));
-        // Couples a point to one that has the next number but is not its neighbour on the grid.
+        // This entry belongs to a point with the next number that is not a neighbour on the grid.
         let mut columns = a.parts().indices.to_vec();
         let row = 32;
         let at = (0..row).map(|row| a.row(row).0.len()).sum::<usize>() + 1;

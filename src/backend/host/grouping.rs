@@ -10,14 +10,14 @@ use crate::error::Result;
 use crate::mixing::mixed;
 use crate::parallel::prelude::*;
 
-/// Sets the flags of nodes; the last element belongs to no node.
+/// Sets the flag of each node. The last element belongs to no node and becomes 0.
 fn flag(flags: &mut [u32], set: impl Fn(usize) -> bool + Sync) {
     let n = flags.len() - 1;
     each(&mut flags[..n], |i, flag| *flag = u32::from(set(i)));
     flags[n] = 0;
 }
 
-/// Counts nodes, in parallel.
+/// Counts the nodes for which `counts` is true, in parallel.
 fn count(n: usize, counts: impl Fn(usize) -> bool + Sync) -> u32 {
     let tasks = (0..n).into_par_iter().with_min_len(AT_LEAST).map(|i| u32::from(counts(i)));
     tasks.reduce(|| 0, |a, b| a + b)
@@ -51,7 +51,7 @@ impl GroupingSteps for Host {
             if *smallest == NodeState::OUT || *smallest == NodeState::NOT_ASKED {
                 return;
             }
-            // Nodes that are not candidates have the state OUT, the largest value.
+            // Nodes that are not candidates have the state OUT, which is larger than all others.
             let beside = graph.columns(i).iter().map(|&other| state[other as usize]);
             let least = beside.fold(state[i], u64::min);
             *smallest = if least == NodeState::MEMBER { NodeState::OUT } else { least };
@@ -74,7 +74,7 @@ impl GroupingSteps for Host {
             if decided(own) {
                 return;
             }
-            // Only candidates compare themselves with neighbours.
+            // Only candidates are compared with their neighbours.
             let (mut out, mut least) = (smallest[i] == NodeState::OUT, smallest[i] == own);
             for &other in graph.columns(i) {
                 let smallest = smallest[other as usize];
@@ -200,7 +200,7 @@ impl GroupingSteps for Host {
                 if partner[j] != NO_GROUP || weight <= 0.0 || !fits {
                     continue;
                 }
-                // The exponent of a positive weight; the random bits decide between weights with the same exponent.
+                // The exponent of a positive weight. Random bits decide between weights with the same exponent.
                 let exponent = u64::from(weight.to_bits() >> 23);
                 if exponent < most >> 48 {
                     continue;

@@ -5,8 +5,8 @@ use super::memory::PARALLEL_FROM;
 use crate::parallel::prelude::*;
 use crate::scalar::Offset;
 
-/// Counts keys. Each task has its own bins. There are as many tasks as threads, but no more bins than keys; counts do
-/// not depend on the split.
+/// Counts keys. Each task has its own counters. There are as many tasks as threads, but not so many that there are more
+/// counters than keys; the counts do not depend on the split.
 pub(super) fn histogram(keys: &[u32], counts: &mut [u32]) {
     let count = |keys: &[u32], counts: &mut [u32]| {
         for &key in keys {
@@ -35,7 +35,7 @@ pub(super) fn histogram(keys: &[u32], counts: &mut [u32]) {
     });
 }
 
-/// `offsets[s]` = number of elements of the ascending `segments` below s.
+/// `offsets[s]` = the number of elements of the ascending `segments` that are below s.
 pub(super) fn offsets_of_sorted<I: Offset>(segments: &[u32], offsets: &mut [I]) {
     chunks::fill(offsets, |range, offsets| {
         let mut k = segments.partition_point(|&s| (s as usize) < range.start);
@@ -51,7 +51,7 @@ pub(super) fn offsets_of_sorted<I: Offset>(segments: &[u32], offsets: &mut [I]) 
 /// `segments[i]` = the segment of element i.
 pub(super) fn expand_offsets<I: Offset>(offsets: &[I], segments: &mut [u32]) {
     chunks::fill(segments, |range, segments| {
-        // The last segment that starts at or before the chunk; empty segments before it are skipped.
+        // The last segment that starts at or before the chunk. Empty segments before it are skipped.
         let mut s = offsets.partition_point(|&o| o.to_usize() <= range.start).saturating_sub(1);
         for (i, segment) in range.zip(segments) {
             while s + 2 < offsets.len() && offsets[s + 1].to_usize() <= i {
@@ -68,7 +68,7 @@ pub(super) fn head_flags<I: Offset>(offsets: &[I], heads: &mut [u8]) {
         heads.fill(0);
         let first = offsets.partition_point(|&o| o.to_usize() < range.start);
         let starts = offsets[first..].iter().map(|&o| o.to_usize());
-        // An empty segment's mark coincides with that of the next segment that has elements.
+        // An empty segment starts where the next segment with elements does, so it adds no mark.
         starts.take_while(|&o| o < range.end).for_each(|o| heads[o - range.start] = 1);
     });
 }

@@ -94,7 +94,7 @@ impl KrylovSteps for Host {
     }
 }
 
-/// r -= step q; returns r.r and r.z, where the latter is r.r for a general inverse.
+/// r -= step q; returns r.r and r.z. With a general inverse, the latter is r.r instead.
 fn descent<T: Scalar>(inverse: Inverse<'_, T, Host>, step: T, q: &[T], r: &mut [T]) -> Result<Pair<T::Real>> {
     match inverse {
         Inverse::Diagonal(d) => weighted_descent(step, q, d, |d| d, r),
@@ -108,14 +108,14 @@ fn descent<T: Scalar>(inverse: Inverse<'_, T, Host>, step: T, q: &[T], r: &mut [
     }
 }
 
-/// A sum over all ranks that a step needs.
+/// Checks and returns the sums over all ranks that a step needs.
 fn of_all<T>(sums: Option<&[T]>, count: usize) -> Result<&[T]> {
     let sums = sums.unwrap_or_default();
     Error::check_dimension("sums over all parts", count, sums.len())?;
     Ok(sums)
 }
 
-/// r -= step q; returns r.r and r.(d .* r), where `wide` converts the stored d.
+/// r -= step q; returns r.r and r.(d .* r). `wide` converts an entry of d to the working precision.
 fn weighted_descent<T: Scalar, D: Element>(
     step: T,
     q: &[T],
@@ -168,7 +168,7 @@ fn descend<T: Scalar>(step: T, q: &[T], r: &mut [T]) -> T::Real {
     sums.into_iter().sum()
 }
 
-/// A chunk of [`weighted_descent`].
+/// [`weighted_descent`] of a chunk.
 fn descend_weighted<T: Scalar, D: Element>(
     step: T,
     q: &[T],

@@ -1,7 +1,7 @@
 //! Several linear combinations and inner products in one pass over their vectors, on the CPU.
 //!
-//! A thread works on strips of [`STRIP`] elements, which stay in the first-level cache: it computes the new values of
-//! all outputs in a buffer, writes them back, and then computes the inner products.
+//! A thread processes strips of [`STRIP`] elements, which stay in the first-level cache: it computes the new values of
+//! all outputs in a buffer, copies them to the outputs, and then computes the inner products.
 
 use super::Host;
 use super::sums::{Several, chunk_size, for_chunks, inner, sum_chunks};
@@ -11,7 +11,7 @@ use crate::scalar::Scalar;
 use std::array::from_fn;
 use std::ops::Range;
 
-/// Elements of a strip.
+/// The number of elements in a strip.
 const STRIP: usize = 128;
 
 const INPUTS: usize = LinearUpdate::<f64, Host>::INPUTS;
@@ -26,7 +26,7 @@ struct Vectors<'a, T> {
     size: usize,
 }
 
-/// The same range of elements of each vector. Vectors that are not used are empty.
+/// The same range of elements of each vector. Unused vectors are empty.
 struct Chunk<'a, T> {
     inputs: [&'a [T]; INPUTS],
     outputs: [&'a mut [T]; OUTPUTS],
@@ -45,7 +45,7 @@ unsafe impl<'a, T: Scalar> Pieces for Vectors<'a, T> {
         let (inputs, outputs) = (&self.inputs, &self.outputs);
         Chunk {
             inputs: from_fn(|k| match &inputs[k] {
-                // SAFETY: guaranteed by the caller; this vector has the same number of chunks.
+                // SAFETY: the caller guarantees it, because this vector has the same number of chunks.
                 input if number < input.len() => unsafe { input.item(number) },
                 _ => &[],
             }),
@@ -59,10 +59,10 @@ unsafe impl<'a, T: Scalar> Pieces for Vectors<'a, T> {
     }
 }
 
-/// The sums of all inner products, in their order.
+/// The values of all inner products, in their order.
 pub(super) type Sums<T> = Several<T, PRODUCTS>;
 
-/// Does a checked update; returns its inner products, in order.
+/// Does an update whose operands were checked, and returns its inner products, in order.
 pub(super) fn run<T: Scalar>(update: LinearUpdate<'_, '_, T, Host>, state: &[T]) -> Sums<T> {
     let n = update.len();
     let LinearUpdate { inputs, outputs, coefficients, products } = update;
@@ -110,7 +110,7 @@ pub(super) fn run<T: Scalar>(update: LinearUpdate<'_, '_, T, Host>, state: &[T])
     sum_chunks(n, all, of_chunk)
 }
 
-/// The new values of all outputs in a strip.
+/// Computes the new values of all outputs in a strip.
 fn combine<T: Scalar>(
     chunk: &mut Chunk<'_, T>,
     inputs: usize,

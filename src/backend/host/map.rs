@@ -29,8 +29,8 @@ pub(super) fn gather<T: Element, I: Offset>(x: &[T], indices: &[I], out: &mut [T
     out_of_range("gather", x.len(), bad.into_inner())
 }
 
-/// `out[indices[i]]` = `x[i]`. Every task has a range of `out` and reads all indices, so that no two write the same
-/// element, and the last of equal indices wins for any number of tasks.
+/// `out[indices[i]]` = `x[i]`. Each task has a range of `out` and reads all indices. So no two tasks write the same
+/// element, and of equal indices the last one counts, for any number of tasks.
 pub(super) fn scatter<T: Element, I: Offset>(x: &[T], indices: &[I], out: &mut [T]) -> Result<()> {
     let length = out.len();
     let tasks = if x.len() < PARALLEL_FROM { 1 } else { rayon::current_num_threads().min(8) };
@@ -64,7 +64,7 @@ pub(super) fn mark_runs<S: Offset>(starts: &[S], sources: &mut [S], before: &mut
     out_of_range("mark_runs", sources.len(), !good)
 }
 
-/// Sums of runs of marked sources, each from left to right.
+/// Sums the runs of marked sources, each from left to right.
 pub(super) fn gather_sum<T: Scalar, S: Offset>(
     symmetry: Symmetry,
     x: &[T],
@@ -82,7 +82,7 @@ pub(super) fn gather_sum<T: Scalar, S: Offset>(
     out_of_range("gather_sum", x.len(), !good)
 }
 
-/// Returns whether every source has a value. A run belongs to the tile in which it starts.
+/// Sums runs, each in the tile in which it starts. Returns whether every source has a value.
 fn sum_runs<T: Scalar, S: Offset>(
     sources: &[S],
     before: &[S],
@@ -90,8 +90,8 @@ fn sum_runs<T: Scalar, S: Offset>(
     value: impl Fn(usize) -> Option<T> + Sync,
 ) -> bool {
     let head = run_mark::<S>();
-    // Sums the runs that start in each tile, without building a list of runs, because a time loop calls this in every
-    // step.
+    // Each tile sums the runs that start in it, without building a list of runs, because a simulation calls this in
+    // every time step.
     let Some(tiles) = Cut::new(out, before) else { return false };
     tiles.enumerate().with_min_len(PARALLEL_FROM / RUN_TILE).all(|(t, out)| {
         let mut rest = sources[t * RUN_TILE..].iter().map(|s| s.to_usize()).peekable();
@@ -114,7 +114,7 @@ pub(super) fn sequence<I: Offset>(out: &mut [I]) {
     chunks::fill(out, |range, out| range.zip(out).for_each(|(i, out)| *out = I::from_usize(i)));
 }
 
-/// `high << shift | low`.
+/// `out[i]` = `high[i] << shift | low[i]`.
 pub(super) fn pack(high: &[u32], low: &[u32], shift: u32, out: &mut [u64]) {
     chunks::fill(out, |range, out| {
         for ((out, &high), &low) in out.iter_mut().zip(&high[range.clone()]).zip(&low[range]) {
@@ -123,7 +123,7 @@ pub(super) fn pack(high: &[u32], low: &[u32], shift: u32, out: &mut [u64]) {
     });
 }
 
-/// Both mirror images of each entry.
+/// Expands the indices of one stored triangle to both triangles.
 pub(super) fn mirror(high: &[u32], low: &[u32], beyond: u32, out: (&mut [u32], &mut [u32])) {
     let on_diagonal = |i: usize| high[i] == low[i];
     chunks::fill(out.0.as_chunks_mut::<2>().0, |range, out| {

@@ -12,13 +12,13 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// With fewer elements, a loop is faster on one thread than its distribution would be.
+/// With fewer elements, a loop is faster on one thread than on several.
 pub(super) const PARALLEL_FROM: usize = 1 << 15;
 
-/// Elements that one task copies or fills.
+/// The number of elements that one task copies or fills.
 const CHUNK: usize = 1 << 16;
 
-/// Requests pages of 2 MiB for a large buffer, on systems that provide them only on request: first use and scattered
+/// Requests pages of 2 MiB for a large buffer, on systems that provide them only on request. First use and scattered
 /// accesses then take a fraction of the time.
 #[cfg(target_os = "linux")]
 fn prefer_huge_pages(pointer: *mut u8, bytes: usize) {
@@ -42,15 +42,16 @@ fn prefer_huge_pages(pointer: *mut u8, bytes: usize) {
 #[cfg(not(target_os = "linux"))]
 fn prefer_huge_pages(_pointer: *mut u8, _bytes: usize) {}
 
-/// Scratch memory of `len` elements.
+/// Allocates temporary memory of `len` elements.
 pub(super) fn buffer<T: Copy + Default>(len: usize) -> Vec<T> {
     let mut buffer = vec![T::default(); len];
     prefer_huge_pages(buffer.as_mut_ptr().cast(), len * size_of::<T>());
     buffer
 }
 
-/// A replay that takes longer runs on a thread of the pool: its loops are long, so handing them over does not matter,
-/// and any free threads should share them. With a team, CG on 128^3 takes 1.07 (CSR) to 1.4 times as long (SELL).
+/// A replay that takes longer than this runs on a thread of the pool. Its loops are long, so the time to hand them over
+/// does not matter, and idle threads should take part. With a fixed team of threads instead, CG on 128^3 points takes
+/// 1.07 (CSR) to 1.4 times as long (SELL).
 const LONG: Duration = Duration::from_micros(400);
 
 impl Backend for Host {
@@ -77,7 +78,7 @@ impl Backend for Host {
         }
         // SAFETY: the layout has a non-zero size; `Element` promises that zero bits are a valid value, so all `len`
         // elements are initialised; pointer, length and capacity are those of one allocation by the global allocator.
-        // The detour around `vec![]` turns a failed allocation into an error instead of an abort.
+        // This is used instead of `vec![]` because a failed allocation becomes an error instead of an abort.
         unsafe {
             let pointer = std::alloc::alloc_zeroed(layout).cast::<T>();
             if pointer.is_null() {
@@ -147,7 +148,7 @@ impl Backend for Host {
     }
 }
 
-/// A closure, called at each replay.
+/// A recording on the host: a closure that is called at each replay.
 pub struct HostRecording<'a> {
     body: Box<dyn FnMut() -> Result<()> + Send + 'a>,
     /// The duration of the last replay.
@@ -161,8 +162,8 @@ impl fmt::Debug for HostRecording<'_> {
 }
 
 impl Replay for HostRecording<'_> {
-    /// A replay that was long is likely to be long again: a team makes its loops begin and end without waking threads.
-    /// Which threads take part does not affect results.
+    /// The duration of the last replay predicts that of the next. For a short one, a team of threads is gathered
+    /// before, so that its loops begin and end without waking threads. Which threads take part does not affect results.
     fn replay(&mut self) -> Result<()> {
         let start = Instant::now();
         let done = if self.last > LONG {
@@ -178,7 +179,7 @@ impl Replay for HostRecording<'_> {
     }
 }
 
-/// A mailbox of the host: a queue.
+/// The mailbox of the host: a queue.
 #[derive(Debug)]
 pub struct HostMailbox<T> {
     len: usize,

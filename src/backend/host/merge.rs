@@ -1,19 +1,18 @@
-//! Merging by co-rank: for any k it can be found how many of the first k merged elements come from either input, so
-//! every range of the result can be merged independently. Merge sort sorts chunks by themselves and then merges them in
-//! pairs.
+//! Merging by co-rank: for any k, a search finds how many of the first k merged elements come from each input. So every
+//! range of the result can be merged independently. Merge sort sorts chunks separately and then merges them in pairs.
 
 use super::radix::Payload;
 use crate::backend::Order;
 use crate::parallel::prelude::*;
 use crate::scalar::Key;
 
-/// Elements of the result for one task.
+/// The number of elements of the result for one task.
 const TILE: usize = 1 << 14;
 
-/// Elements that are sorted together before merging begins.
+/// The number of elements that are sorted together before merging begins.
 const RUN: usize = 1 << 13;
 
-/// A key as bits that ascend in the requested order.
+/// Returns a key as bits that ascend in the requested order.
 #[inline(always)]
 fn rank<K: Key>(order: Order, key: K) -> u64 {
     match order {
@@ -22,12 +21,12 @@ fn rank<K: Key>(order: Order, key: K) -> u64 {
     }
 }
 
-/// How many of the first `k` merged elements come from `a`; among equal keys those of `a` come first.
+/// Returns how many of the first `k` merged elements come from `a`. Among equal keys, those of `a` come first.
 fn co_rank<K: Key>(order: Order, k: usize, a: &[K], b: &[K]) -> usize {
     let (mut low, mut high) = (k.saturating_sub(b.len()), k.min(a.len()));
     while low < high {
         let i = low + (high - low) / 2;
-        // a[i] is among the first k elements exactly if it comes before b[k - 1 - i].
+        // `a[i]` is among the first k elements if and only if it comes before `b[k - 1 - i]`.
         if rank(order, a[i]) <= rank(order, b[k - 1 - i]) { low = i + 1 } else { high = i }
     }
     low

@@ -1,8 +1,8 @@
-//! The backend that every machine has: the CPU, through rayon's global thread pool.
+//! The backend of every machine: the CPU, through rayon's global thread pool.
 //!
-//! Slices are `[T]`, buffers `Vec<T>`, a recording is a closure. Reductions split their input into chunks whose size
-//! depends only on the input, never on the number of threads, so results are the same bits on every machine with the
-//! same instructions.
+//! Slices are `[T]`, buffers `Vec<T>`, and a recording is a closure. Reductions split their input into chunks whose
+//! size depends only on the input, never on the number of threads. So results have the same bits on every machine with
+//! the same instructions.
 
 #[cfg(all(test, feature = "cuda"))]
 pub(crate) mod asked;
@@ -55,5 +55,5 @@ pub(crate) use precondition::inverse_weight;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Host;
 
-/// No library: `direct` factorises on the host.
+/// There is no library: `direct` factorises on the host.
 impl super::FactorSteps for Host {}

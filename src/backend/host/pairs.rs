@@ -9,16 +9,16 @@ use crate::parallel::prelude::*;
 use crate::scalar::{Real, Scalar, Widen};
 use num_traits::{Float, One, Zero};
 
-/// Vectors of the basis in one pass over the right-hand vectors.
+/// The number of basis vectors that are processed in one pass over the right-hand vectors.
 const AT_ONCE: usize = 4;
 
-/// Right-hand vectors of the products with the basis.
+/// The number of right-hand vectors in the products with the basis.
 const RIGHT: usize = 4;
 
-/// Rows whose new entries are computed before the next ones, so that these stay in the first-level cache.
+/// The number of rows whose new entries are computed before the next rows, so that they stay in the first-level cache.
 const ROWS: usize = 512;
 
-/// The nearest number in the precision of the basis.
+/// Rounds a number to the precision of the basis.
 fn rounded<S: Scalar, T: Scalar>(x: T) -> S {
     S::from_parts(x.re().to_f64(), x.im().to_f64()).unwrap_or_default()
 }
@@ -38,7 +38,7 @@ fn inner<S: Scalar + Widen<T>, T: Scalar>(x: &[S], y: &[T]) -> T {
     sums.into_iter().sum::<T>() + rest
 }
 
-/// As [`inner`], for two stored vectors.
+/// [`inner`] of two stored vectors.
 fn inner_stored<S: Scalar + Widen<T>, T: Scalar>(x: &[S], y: &[S]) -> T {
     let mut room = [T::zero(); ROWS];
     let mut sum = T::zero();
@@ -144,7 +144,7 @@ pub(super) fn update<S: Scalar + Widen<T>, T: Scalar>(
     Ok(())
 }
 
-/// Checks lengths; returns the distance between the columns of `length` factors for `count` vectors.
+/// Checks lengths, and returns the distance between the two columns of `length` factors for `count` vectors.
 pub(in crate::backend) fn check_factors(length: usize, count: usize, squares: usize) -> Result<usize> {
     let width = length.saturating_sub(BEHIND) / 2;
     if length < BEHIND || width < count || squares < 2 {
@@ -250,7 +250,7 @@ pub(super) fn factors<T: Scalar>(column: usize, pair: PairScalars<'_, T, Host>) 
     Ok(())
 }
 
-/// G^-1 t for G near a diagonal matrix: two more steps of Jacobi's iteration after the first.
+/// Returns G^-1 t for a G that is nearly diagonal: two more steps of Jacobi's iteration after the first.
 fn corrected<T: Scalar>(gram: &[T], width: usize, t: &[T]) -> [T; MOST_VECTORS] {
     let mut h = [T::zero(); MOST_VECTORS];
     let scale = |i: usize, t: T| t * T::from_real(Float::recip(gram[i + i * width].re()));
@@ -267,8 +267,8 @@ fn corrected<T: Scalar>(gram: &[T], width: usize, t: &[T]) -> [T; MOST_VECTORS] 
     h
 }
 
-/// The length of the remainder of a vector, from its square, but at least the rounding errors of the whole; for a zero
-/// vector, 1.
+/// Returns the length of the remainder of a vector from its squared length `left`, but at least the rounding errors of
+/// the whole vector, whose squared length is `whole`; 1 for a zero vector.
 fn length<R: Real>(left: R, whole: R) -> R {
     if whole.is_nan() || whole <= R::zero() {
         return R::one();
@@ -277,7 +277,7 @@ fn length<R: Real>(left: R, whole: R) -> R {
     Float::sqrt(if left > least { left } else { least })
 }
 
-/// Sets the column of R for a vector that is not used, such that y is zero there.
+/// Sets the column of R for a vector that is not used, so that y is zero there.
 fn neutralise<T: Scalar>(column: usize, width: usize, triangle: &mut [T]) {
     let entries = &mut triangle[column * width..(column + 1) * width];
     entries.fill(T::zero());
@@ -316,7 +316,7 @@ pub(super) fn columns<T: Scalar>(column: usize, pair: PairScalars<'_, T, Host>) 
         if step == 1 {
             entries[count] = behind[0] * T::from_real(own(0));
         }
-        // If the first of the two new basis vectors is zero, the second has no meaning.
+        // If the first of the two new basis vectors is zero, the second is meaningless.
         let void = step == 1 && below(0).is_zero();
         let fault = if void { None } else { rotate(j, entries, below(step), rotations, right, state) };
         if void || fault.is_some() {
@@ -324,7 +324,7 @@ pub(super) fn columns<T: Scalar>(column: usize, pair: PairScalars<'_, T, Host>) 
             right[j] = T::zero();
         }
         if let Some(fault) = fault {
-            // If the first column was enough, the fault of the second does not matter.
+            // If the recurrence ended with the first column, a fault of the second does not matter.
             if state[status] == T::zero() {
                 state[status] = T::from_real(fault.to_real());
                 state[Slot::ENDED.place()] = state[status];

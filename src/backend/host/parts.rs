@@ -1,4 +1,4 @@
-//! Ranks as threads of this process: the communicator that needs no network.
+//! Ranks as threads of this process: a communicator that needs no network.
 
 use super::Host;
 use crate::backend::{Communicator, ExchangePlan};
@@ -16,17 +16,17 @@ struct Shared {
 
 /// The state of the current synchronisation.
 struct State {
-    /// The words of each rank: the bits of its scalars.
+    /// The words that each rank contributes: the bits of its scalars.
     brought: Vec<Vec<[u64; 2]>>,
-    /// Ranks that have arrived at the current synchronisation, and the number of synchronisations so far.
+    /// The number of ranks that have arrived at the current synchronisation, and the number of synchronisations so far.
     present: usize,
     meeting: u64,
-    /// The first rank that has ended, so that no synchronisation will be complete again.
+    /// The first rank that has ended; no later synchronisation can be complete.
     gone: Option<usize>,
 }
 
 /// One of several ranks, each a thread. If a rank is dropped while others still need it, their next synchronisation
-/// ends with an error, so that none waits forever.
+/// returns an error instead of waiting forever.
 ///
 /// ```
 /// use residua::backend::{Communicator, Host, Parts};
@@ -50,11 +50,11 @@ pub struct Parts {
     shared: Arc<Shared>,
     part: usize,
     parts: usize,
-    /// When the last handle of a rank is dropped, it reports that the rank has ended.
+    /// Reports that the rank has ended when its last handle is dropped.
     _leave: Arc<Leave>,
 }
 
-/// Reports, when it is dropped, that the rank has ended.
+/// Reports when it is dropped that the rank has ended.
 struct Leave {
     shared: Arc<Shared>,
     part: usize,
@@ -75,7 +75,7 @@ impl fmt::Debug for Parts {
 }
 
 impl Parts {
-    /// The handles of this number of ranks, one for each thread.
+    /// Returns the handles of this number of ranks, one for each thread.
     pub fn new(parts: usize) -> Vec<Self> {
         let state = State { brought: vec![Vec::new(); parts], present: 0, meeting: 0, gone: None };
         let shared = Arc::new(Shared { state: Mutex::new(state), arrived: Condvar::new() });
@@ -83,8 +83,8 @@ impl Parts {
         (0..parts).map(|part| Self { shared: shared.clone(), part, parts, _leave: leave(part) }).collect()
     }
 
-    /// Contributes `own`, waits for all ranks, and calls `look` with the data of all; no rank leaves before all have
-    /// looked.
+    /// Contributes `own`, waits for all ranks, and calls `look` with the data of all. Returns after all ranks have
+    /// called theirs.
     fn meet<R>(&self, own: Vec<[u64; 2]>, look: impl FnOnce(&[Vec<[u64; 2]>]) -> R) -> Result<R> {
         lock(&self.shared.state).brought[self.part] = own;
         self.wait()?;
@@ -145,7 +145,7 @@ impl Communicator<Host> for Parts {
         halo: &mut [T],
     ) -> Result<()> {
         plan.check(self.parts, send.len(), halo.len())?;
-        // Each rank first sends the number of entries for every other rank, and then the entries.
+        // Each rank sends first the number of entries for every rank, and then the entries.
         let counts = plan.send.iter().map(|&count| [count as u64, 0]);
         let own = counts.chain(send.iter().map(|value| value.bits())).collect();
         let good = self.meet(own, |brought| {
@@ -164,7 +164,7 @@ impl Communicator<Host> for Parts {
 
     fn deliver(&self, to_each: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
         Error::check_dimension("messages, one for each part", self.parts, to_each.len())?;
-        // Sends the number of bytes for each rank, and then all bytes, one per word.
+        // Sends first the number of bytes for each rank, and then all bytes, one per word.
         let counts = to_each.iter().map(|bytes| [bytes.len() as u64, 0]);
         let own = counts.chain(to_each.iter().flatten().map(|&byte| [u64::from(byte), 0])).collect();
         self.meet(own, |brought| {

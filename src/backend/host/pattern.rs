@@ -7,7 +7,7 @@ use crate::parallel::rows::{self, row_chunks, split_rows};
 use crate::scalar::Offset;
 use std::ops::Range;
 
-/// The entries of Freivalds' two random vectors at `index`.
+/// Returns the entries of Freivalds' two random vectors at `index`.
 #[inline(always)]
 fn random_pair(index: u32) -> (u64, u64) {
     let mut z = (u64::from(index) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -17,13 +17,13 @@ fn random_pair(index: u32) -> (u64, u64) {
     (f ^ (f >> 31), g ^ (g >> 29))
 }
 
-/// The scan of fewer nonzeros ends before another thread has woken up.
+/// With fewer nonzeros, a scan ends before another thread has woken up.
 const PARALLEL_FROM: usize = 1 << 17;
 
-/// For at most this many vertices [`random_pair`] is taken from a table, which stays in the cache.
+/// With at most this many vertices, [`random_pair`] comes from a table, which stays in the cache.
 const TABLE_UP_TO: usize = 1 << 16;
 
-/// Degrees of the rows, and whether the pattern is symmetric.
+/// Computes the degrees of the rows. Returns whether the pattern is symmetric.
 pub(crate) fn scan<O: Offset>(
     offsets: &[O],
     indices: &[u32],
@@ -49,7 +49,7 @@ fn scan_with<O: Offset>(
     random: impl Fn(u32) -> (u64, u64) + Sync,
 ) -> bool {
     let rows = offsets.len() - 1;
-    // f^T (P - P^T) g for the pattern P with random f and g; it is zero if P is symmetric. The diagonal cancels.
+    // f^T (P - P^T) g for the pattern P and random f and g. It is zero if P is symmetric. The diagonal cancels.
     let scan_rows = |range: std::ops::Range<usize>, degrees: &mut [u32]| {
         let mut sum = 0u64;
         for (row, degree) in range.zip(degrees) {
@@ -77,7 +77,7 @@ fn scan_with<O: Offset>(
     sum == 0
 }
 
-/// The bandwidth and the profile if vertex `v` has position `number(v)`.
+/// Returns the bandwidth and the profile if vertex `v` has position `number(v)`.
 pub(super) fn envelope(graph: GraphParts<'_, Host>, number: impl Fn(u32) -> u32 + Sync) -> (usize, u64) {
     with_offsets!(graph.offsets, offsets => over_rows(offsets, |rows| {
         rows.fold((0, 0), |(far, sum), row| {
@@ -89,7 +89,7 @@ pub(super) fn envelope(graph: GraphParts<'_, Host>, number: impl Fn(u32) -> u32 
     }, |a: (usize, u64), b| (a.0.max(b.0), a.1 + b.1)))
 }
 
-/// Combines `term(rows)` over all rows, in several threads if there is enough work.
+/// Combines `term(rows)` over all rows, with several threads if there is enough work.
 pub(crate) fn over_rows<O: Offset, T: Send + Default>(
     offsets: &[O],
     term: impl Fn(Range<usize>) -> T + Sync,

@@ -1,4 +1,4 @@
-//! P A P^T on the CPU: several threads, one pass over the nonzeros.
+//! P A P^T on the CPU, with several threads and one pass over the nonzeros.
 
 use super::product::prefetch;
 use crate::backend::{CsrParts, Host};
@@ -6,7 +6,7 @@ use crate::parallel::prelude::*;
 use crate::parallel::rows::{row_chunks, split_rows};
 use crate::scalar::{Element, Offset};
 
-/// At most this many entries of a row are sorted by insertion.
+/// Rows of at most this many entries are sorted by insertion.
 const INSERTION_UP_TO: usize = 32;
 
 pub(super) fn gather_rows<V: Element, O: Offset>(
@@ -51,7 +51,7 @@ pub(super) fn gather_rows<V: Element, O: Offset>(
     });
 }
 
-/// How many rows ahead their entries are prefetched.
+/// Entries are prefetched this many rows before they are used.
 const AHEAD: usize = 12;
 
 /// Prefetches the entries of a later row, and the row start of an even later one.
@@ -66,7 +66,7 @@ fn ask_ahead<V: Element, O: Offset>(a: CsrParts<'_, V, Host>, offsets: &[O], row
     }
 }
 
-/// Sorts a row's entries, whose columns are distinct. One function for all callers, since a sort is much code to
+/// Sorts a row's entries, whose columns are distinct. All callers share this function, because a sort takes long to
 /// compile.
 pub(crate) fn by_column<V: Element>(entries: &mut [(u32, V)]) {
     entries.sort_unstable_by_key(|&(column, _)| column);

@@ -12,23 +12,25 @@ use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Real, Scalar, Widen};
 use num_traits::{Float, Zero};
 
-/// Blocks or rows, each with a dense system, of one task.
+/// The number of blocks or rows in a task, each with a dense system.
 const SYSTEMS: usize = 256;
 
 /// A dense matrix of at most [`DENSE_LIMIT`] rows, stored by columns.
 type Dense<T> = [[T; DENSE_LIMIT]; DENSE_LIMIT];
 
-/// Values of one task.
+/// The number of values in a task.
 const EXACT_CHUNK: usize = 1 << 14;
 
-/// An element of a step of Chebyshev's iteration; `from` has z and A z there, and `step` includes the diagonal.
+/// Returns an element after a step of Chebyshev's iteration. `from` has the elements of z and A z, and `step` includes
+/// the diagonal.
 #[inline(always)]
 fn stepped<T: Scalar>((keep, momentum, step): (T, T, T), r: T, from: Option<(T, T)>, last: T) -> T {
     let next = from.map_or(step * r, |(z, t)| keep * z + step * (r - t));
     if momentum == T::zero() { next } else { next + momentum * last }
 }
 
-/// For a product fused with a step: the new element, from the row index, (A z)\[row\] and the previous `last`.
+/// Returns, for a product that is fused with a step, the new element as a function of the row, (A z)\[row\] and the old
+/// element of `last`.
 #[inline(always)]
 pub(super) fn step_of_row<'a, T: Scalar>(
     (keep, momentum, step): (T::Real, T::Real, T::Real),
@@ -228,12 +230,13 @@ impl PreconditionSteps for Host {
     }
 }
 
-/// A buffer cut at its offsets.
+/// Cuts a buffer at these offsets.
 fn slices<'a, T, O: Offset>(buffer: &'a mut [T], offsets: &[O]) -> Vec<&'a mut [T]> {
     chunks::split(buffer, offsets.windows(2).map(|w| w[1].to_usize() - w[0].to_usize()))
 }
 
-/// The range of a row's entries on and left of the diagonal, the `limit` nearest to it; empty without a diagonal entry.
+/// Returns the range of a row's entries on and left of the diagonal, at most the `limit` nearest to it; empty without a
+/// diagonal entry.
 fn lower<O: Offset>(offsets: &[O], indices: &[u32], row: usize, limit: usize) -> std::ops::Range<usize> {
     let start = offsets[row].to_usize();
     let columns = &indices[start..offsets[row + 1].to_usize()];
@@ -243,14 +246,14 @@ fn lower<O: Offset>(offsets: &[O], indices: &[u32], row: usize, limit: usize) ->
     }
 }
 
-/// Returns whether a pivot is valid for a positive definite matrix.
+/// Returns whether a pivot is possible for a positive definite matrix.
 fn is_pivot<T: Scalar>(pivot: T) -> bool {
     let reciprocal = pivot.re().recip();
     pivot.re() > T::Real::zero() && Float::is_finite(reciprocal) && pivot.is_finite()
 }
 
-/// Inverts in place (Gauss-Jordan without row exchanges) and makes the result exactly Hermitian; returns the row of the
-/// first invalid pivot.
+/// Inverts in place (Gauss-Jordan without row exchanges), and makes the result exactly Hermitian. Returns the row of
+/// the first invalid pivot, if any.
 fn invert<T: Scalar>(a: &mut Dense<T>, size: usize) -> Option<usize> {
     for k in 0..size {
         if !is_pivot(a[k][k]) {
@@ -283,7 +286,7 @@ fn invert<T: Scalar>(a: &mut Dense<T>, size: usize) -> Option<usize> {
     None
 }
 
-/// One row of the factor: Cholesky A(J, J) = L L^H, then L^H y = e_last; the row is conj(y).
+/// Computes one row of the factor: Cholesky A(J, J) = L L^H, then L^H y = e_last. The row is conj(y).
 fn factor_row<V: Widen<T>, T: Scalar, O: Offset>(
     (offsets, indices, values): (&[O], &[u32], &[V]),
     row: usize,
@@ -297,7 +300,7 @@ fn factor_row<V: Widen<T>, T: Scalar, O: Offset>(
         return false;
     }
     columns.copy_from_slice(&indices[place]);
-    // l[j][i]: entry (i, j), i >= j.
+    // `l[j][i]` is entry (i, j), for i >= j.
     let mut l = [[T::zero(); DENSE_LIMIT]; DENSE_LIMIT];
     for (i, &other) in columns.iter().enumerate() {
         let range = offsets[other as usize].to_usize()..offsets[other as usize + 1].to_usize();
@@ -340,7 +343,7 @@ fn factor_row<V: Widen<T>, T: Scalar, O: Offset>(
     factor.iter().all(|value| value.is_finite()) && factor[size - 1].re() > <T::Real as Zero>::zero()
 }
 
-/// 1 / weight, or 1 if that is zero or not finite.
+/// Returns 1 / weight, or 1 if that is zero or not finite.
 pub(crate) fn inverse_weight<R: Real>(weight: f64) -> R {
     let inverse = R::from_f64(1.0 / weight);
     if weight != 0.0 && Float::is_finite(inverse) && inverse.to_f64() != 0.0 {

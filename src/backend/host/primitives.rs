@@ -1,4 +1,4 @@
-//! The host's primitives: checks of lengths, and calls of one file for each.
+//! The primitives on the host: checks lengths, and calls the file of each primitive.
 
 use super::{Host, histogram, map, merge, radix, reduce, scan, select};
 use crate::backend::{Order, Primitives, Scan};
@@ -12,7 +12,7 @@ pub(super) fn same(what: &'static str, expected: usize, got: usize) -> Result<()
     Error::check_dimension(what, expected, got)
 }
 
-/// Checks that offsets ascend from 0 to `n` for `segments` segments.
+/// Checks that the offsets of `segments` segments ascend from 0 to `n`.
 fn check_offsets<I: Offset>(offsets: &[I], segments: usize, n: usize) -> Result<()> {
     same("number of offsets", segments + 1, offsets.len())?;
     same("last offset", n, offsets[segments].to_usize())?;
@@ -23,7 +23,7 @@ fn check_offsets<I: Offset>(offsets: &[I], segments: usize, n: usize) -> Result<
     Ok(())
 }
 
-/// Checks that offsets ascend within `0..=n`, for `segments` segments.
+/// Checks that the offsets of `segments` segments ascend within `0..=n`.
 fn check_parts<I: Offset>(offsets: &[I], segments: usize, n: usize) -> Result<()> {
     same("number of offsets", segments + 1, offsets.len())?;
     if !offsets.is_sorted() || offsets[segments].to_usize() > n {

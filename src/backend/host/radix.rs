@@ -1,28 +1,30 @@
 //! Stable radix sort.
 //!
-//! A pass distributes by one digit: every chunk counts its digits, the counts give each chunk its own range for each
-//! digit, and every chunk moves its elements there in order; this is stable, and the same for any split. A few digits
-//! take one pass each, the lowest first. Many digits would mean as many passes over main memory; then one pass by the
-//! highest digit makes buckets that fit the second-level cache, and each bucket is sorted there.
+//! A pass moves the elements by one digit: every chunk counts its digits, the counts give each chunk its own range for
+//! each digit, and every chunk moves its elements there in order. This is stable, and gives the same result for any
+//! division into chunks. A few digits take one pass each, the lowest first. Many digits would take as many passes over
+//! main memory; instead, one pass by the highest digit makes buckets that fit the second-level cache, and each bucket
+//! is sorted there.
 
 use super::{chunks, memory};
 use crate::parallel::prelude::*;
 use crate::scalar::{Key, Offset};
 use std::ops::Range;
 
-/// Bits of a digit in main memory: writing to 256 places at a time stays within the first-level cache and TLB.
+/// The number of bits of a digit in main memory: 256 destinations at a time stay within the first-level cache and TLB.
 const DIGIT: u32 = 8;
 
-/// Bits of a digit within the second-level cache.
+/// The number of bits of a digit within the second-level cache.
 const CACHED_DIGIT: u32 = 11;
 
-/// Fewer elements are sorted by comparisons.
+/// Fewer elements than this are sorted by comparisons.
 const SMALL: usize = 192;
 
-/// Elements that a task moves in one pass: enough that its digit counts take little time in comparison.
+/// The number of elements that a task moves in one pass: so many that counting the digits takes little time in
+/// comparison.
 const CHUNK: usize = 1 << 16;
 
-/// Elements of a bucket.
+/// The number of elements in a bucket.
 const BUCKET: usize = 1 << 13;
 
 /// The minimum number of elements for which buckets pay.
@@ -45,13 +47,13 @@ impl<K: Key, V: Payload> Pairs<'_, K, V> {
     }
 }
 
-/// A mask with these bits set.
+/// Returns a mask of these bits.
 fn mask(bits: &Range<u32>) -> u64 {
     let width = bits.end.saturating_sub(bits.start);
     if width == 0 { 0 } else { (u64::MAX >> (64 - width.min(64))) << bits.start }
 }
 
-/// The bits in which keys differ, and whether they ascend already (both within `mask`).
+/// Returns the bits in which keys differ, and whether the keys ascend already. Considers only bits in `mask`.
 fn survey<K: Key>(keys: &[K], mask: u64) -> (u64, bool) {
     let first = keys[0].to_ordered() & mask;
     let parts = chunks::map(keys.len(), |range| {
@@ -68,7 +70,7 @@ fn survey<K: Key>(keys: &[K], mask: u64) -> (u64, bool) {
     parts.into_iter().fold((0, true), |(v, s), (varying, sorted)| (v | varying, s & sorted))
 }
 
-/// The bits of a key that one pass uses.
+/// The bits of a key by which one pass sorts.
 #[derive(Clone, Copy)]
 struct Digit {
     start: u32,
@@ -86,8 +88,8 @@ impl Digit {
     }
 }
 
-/// Digits of at most `width` bits that together cover the varying bits, lowest first. Bits between varying bits may be
-/// included: they are equal in all keys, or not in `mask`.
+/// Returns digits of at most `width` bits, lowest first, that together cover the varying bits. They may include bits
+/// between varying bits, which are equal in all keys or not in `mask`.
 fn digits(varying: u64, mask: u64, width: u32) -> Vec<Digit> {
     let mut digits = Vec::new();
     let mut rest = varying;
@@ -99,7 +101,7 @@ fn digits(varying: u64, mask: u64, width: u32) -> Vec<Digit> {
     digits
 }
 
-/// Sorts keys by the bits in `bits`, and permutes `values` (of the same length) in the same way.
+/// Sorts keys by `bits`, and permutes `values`, which have the same length, in the same way.
 pub(super) fn sort<K: Key, V: Payload>(keys: &mut Vec<K>, values: &mut Vec<V>, bits: Range<u32>) {
     let mask = mask(&bits);
     let n = keys.len();
@@ -132,7 +134,7 @@ fn sort_small<K: Key, V: Payload>(keys: &mut [K], values: &mut [V], mask: u64) {
     }
 }
 
-/// One pass for each digit.
+/// Sorts with one pass for each digit.
 fn sort_by_digits<K: Key, V: Payload>(
     pairs: &mut Pairs<'_, K, V>,
     spare: &mut Pairs<'_, K, V>,
@@ -147,7 +149,7 @@ fn sort_by_digits<K: Key, V: Payload>(
     }
 }
 
-/// One pass by the highest digit, then each bucket separately.
+/// Sorts with one pass by the highest digit, and then each bucket separately.
 fn sort_in_buckets<K: Key, V: Payload>(
     pairs: &mut Pairs<'_, K, V>,
     spare: &mut Pairs<'_, K, V>,
@@ -166,7 +168,7 @@ fn sort_in_buckets<K: Key, V: Payload>(
     let to = keys.into_iter().zip(values).map(|(keys, values)| Pairs { keys, values });
     let from = spare_keys.into_iter().zip(spare_values).map(|(keys, values)| Pairs { keys, values });
     let (large, small): (Vec<_>, Vec<_>) = to.zip(from).partition(|(to, _)| to.keys.len() >= BUCKETS_FROM);
-    // Large buckets are sorted one after the other by all threads, then each thread sorts small ones by itself.
+    // Large buckets are sorted one after the other by all threads. Then each thread sorts small ones.
     for (mut to, mut from) in large {
         let (varying, _) = survey(from.keys, rest);
         sort_by_digits(&mut from, &mut to, &digits(varying, rest, DIGIT));
@@ -175,7 +177,7 @@ fn sort_in_buckets<K: Key, V: Payload>(
     small.into_par_iter().with_min_len(4).for_each(|(to, from)| sort_cached(from, to, rest));
 }
 
-/// Sorts a bucket from one buffer into the other, on one thread.
+/// Sorts a bucket from one buffer into the other, with one thread.
 fn sort_cached<'a, K: Key, V: Payload>(mut from: Pairs<'a, K, V>, mut to: Pairs<'a, K, V>, mask: u64) {
     let first = from.keys.first().map_or(0, |key| key.to_ordered());
     let varying = from.keys.iter().fold(0, |varying, key| varying | (key.to_ordered() ^ first)) & mask;
@@ -193,13 +195,13 @@ fn sort_cached<'a, K: Key, V: Payload>(mut from: Pairs<'a, K, V>, mut to: Pairs<
         put(&from, &mut to, *digit, &mut next);
         std::mem::swap(&mut from, &mut to);
     }
-    // `from` now names the buffer with the result: the output after an odd number of passes.
+    // `from` now refers to the buffer with the result: the output after an odd number of passes.
     if by_digit.len().is_multiple_of(2) {
         to.copy_from(&from);
     }
 }
 
-/// Moves pairs to the positions given by their digits' starts.
+/// Moves pairs to their positions; `counts` has the next position for each digit.
 fn put<K: Key, V: Payload>(
     from: &Pairs<'_, K, V>,
     to: &mut Pairs<'_, K, V>,
@@ -218,7 +220,7 @@ fn put<K: Key, V: Payload>(
     }
 }
 
-/// One stable pass; returns the number of elements of each digit.
+/// Does one stable pass, and returns the number of elements with each digit.
 fn distribute<K: Key, V: Payload>(
     from: &Pairs<'_, K, V>,
     to: &mut Pairs<'_, K, V>,
@@ -237,7 +239,7 @@ fn distribute<K: Key, V: Payload>(
     }
     let counts: Vec<_> = from.keys.par_chunks(CHUNK).map(count).collect();
     let key_places = places(&counts, to.keys);
-    // Without values to move, there are no places for values.
+    // Without values, there are no destinations for them.
     let value_places = places(&counts, if size_of::<V>() > 0 { &mut *to.values } else { &mut [] });
     let input = from.keys.par_chunks(CHUNK).zip(from.values.par_chunks(CHUNK));
     input.zip(key_places).zip(value_places).for_each(|(((keys, values), mut ks), mut vs)| {
@@ -256,7 +258,7 @@ fn distribute<K: Key, V: Payload>(
     (0..digit.values()).map(|d| counts.iter().map(|counts| counts[d]).sum()).collect()
 }
 
-/// For each chunk, the destination of each digit's elements in `out`; none for an empty `out`.
+/// Returns, for each chunk, the destinations in `out` for the elements with each digit; none if `out` is empty.
 fn places<'a, T>(counts: &[Vec<usize>], out: &'a mut [T]) -> Vec<Vec<std::slice::IterMut<'a, T>>> {
     let mut places: Vec<Vec<_>> = counts.iter().map(|counts| Vec::with_capacity(counts.len())).collect();
     if out.is_empty() {
@@ -273,7 +275,7 @@ fn places<'a, T>(counts: &[Vec<usize>], out: &'a mut [T]) -> Vec<Vec<std::slice:
     places
 }
 
-/// Sorts each segment by itself, ascending.
+/// Sorts each segment separately, ascending.
 pub(super) fn sort_segments<K: Key, V: Payload, I: Offset>(offsets: &[I], keys: &mut [K], values: &mut [V]) {
     let lengths = || offsets.windows(2).map(|w| w[1].to_usize() - w[0].to_usize());
     let segments: Vec<_> =

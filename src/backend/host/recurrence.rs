@@ -1,4 +1,4 @@
-//! The scalars of the recurrence of conjugate gradients, for one system or for each of several; they are in the state,
+//! The scalars of the recurrence of conjugate gradients, for one system or for each of several. They are in the state,
 //! see [`CgSlot`].
 
 use crate::backend::{CgSlot, CgStatus};
@@ -6,7 +6,7 @@ use crate::scalar::{Real, Scalar};
 use num_traits::{Float, Zero};
 use std::ops::Add;
 
-/// The step length alpha from p.q, or none if the state then says that the recurrence has ended.
+/// Returns the step length alpha from p.q, or `None` if the recurrence has ended before or ends here.
 pub(super) fn step_along<T: Scalar>(pq: T, state: &mut [T::Real]) -> Option<T::Real> {
     state[CgSlot::ALPHA] = T::Real::zero();
     if CgStatus::from_real(state[CgSlot::STATUS]) != CgStatus::Running {
@@ -28,7 +28,7 @@ pub(super) fn step_along<T: Scalar>(pq: T, state: &mut [T::Real]) -> Option<T::R
     None
 }
 
-/// Records r.r after a step of `alpha`.
+/// Records r.r after a step of length `alpha`, and ends the recurrence if it has converged.
 pub(super) fn settle<R: Real>(alpha: R, rr: R, state: &mut [R]) {
     state[CgSlot::RR] = rr;
     if !Float::is_finite(rr) {
@@ -41,7 +41,7 @@ pub(super) fn settle<R: Real>(alpha: R, rr: R, state: &mut [R]) {
     }
 }
 
-/// Returns alpha and beta, and records r.z; none if the iteration changes nothing.
+/// Records r.z, and returns alpha and beta, or `None` if this iteration changes nothing.
 pub(super) fn turn<T: Scalar>(rz: T, state: &mut [T::Real]) -> Option<(T, T)> {
     let alpha = state[CgSlot::ALPHA];
     if alpha == T::Real::zero() {
@@ -58,7 +58,7 @@ pub(super) fn turn<T: Scalar>(rz: T, state: &mut [T::Real]) -> Option<(T, T)> {
     Some((T::from_real(alpha), beta))
 }
 
-/// A single-precision number in the type `R`.
+/// Converts a single-precision number to type `R`.
 pub(super) fn single<R: Real>(d: f32) -> R {
     R::from_f64(f64::from(d))
 }

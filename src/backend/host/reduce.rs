@@ -4,7 +4,7 @@ use super::chunks;
 use crate::parallel::prelude::*;
 use crate::scalar::{Combine, Element, Key, Offset};
 
-/// Partial results of one chunk, so that operations can overlap.
+/// The number of partial results in a chunk, so that operations can overlap.
 const LANES: usize = 8;
 
 fn fold_lanes<T: Element, O: Combine<T>>(x: &[T]) -> T {
@@ -18,15 +18,15 @@ fn fold_lanes<T: Element, O: Combine<T>>(x: &[T]) -> T {
     lanes.iter().chain(rest).fold(O::identity(), |a, &b| O::combine(a, b))
 }
 
-/// Combines all of `x`.
+/// Combines all elements of `x`.
 pub(super) fn all<T: Element, O: Combine<T>>(_op: O, x: &[T]) -> T {
     chunks::map(x.len(), |range| fold_lanes::<T, O>(&x[range])).into_iter().fold(O::identity(), O::combine)
 }
 
-/// Segments of one task.
+/// The number of segments in a task.
 const SEGMENTS: usize = 1 << 11;
 
-/// Calls `body(segment range, its part of out)` for groups of segments, in parallel if there is enough work.
+/// Calls `body(range of segments, their part of out)` for groups of segments, in parallel if there is enough work.
 pub(super) fn for_segments<T: Send, R: Send>(
     work: usize,
     out: &mut [T],
@@ -49,8 +49,8 @@ pub(super) fn segments<T: Element, I: Offset, O: Combine<T>>(_op: O, x: &[T], of
     });
 }
 
-/// Combines runs of equal keys, each from left to right, starting with its first value. A run belongs to the chunk in
-/// which it starts.
+/// Combines the values of runs of equal keys, from left to right, starting with the first value. A run belongs to the
+/// chunk in which it starts.
 pub(super) fn by_key<K: Key, T: Element, O: Combine<T>>(
     _op: O,
     keys: &[K],

@@ -1,7 +1,7 @@
 //! b - A x in twice the working precision, on the CPU.
 //!
-//! The rounding error of each product and each sum is kept: the compensated dot product of T. Ogita, S. M. Rump and S.
-//! Oishi, Accurate sum and dot product, SIAM J. Sci. Comput. 26 (2005), algorithm 5.3.
+//! The rounding errors of products and sums are kept: the compensated dot product of T. Ogita, S. M. Rump and S. Oishi,
+//! Accurate sum and dot product, SIAM J. Sci. Comput. 26 (2005), algorithm 5.3.
 
 use super::memory::PARALLEL_FROM;
 use crate::parallel::both;
@@ -41,10 +41,11 @@ impl<R: Real> Compensated<R> {
     }
 }
 
-/// Rows of one task.
+/// The number of rows in a task.
 const TASK: usize = 1 << 10;
 
-/// r = scale (b - A (x + second)); `second` is the low-order part of x that does not fit working precision.
+/// r = scale (b - A (x + second)). `second` is the low-order part of x, if x has more digits than the working
+/// precision.
 pub(crate) fn residual<V: Widen<T>, T: Scalar, O: Offset>(
     (offsets, indices, values): (&[O], &[u32], &[V]),
     scale: T,
@@ -52,10 +53,10 @@ pub(crate) fn residual<V: Widen<T>, T: Scalar, O: Offset>(
     (x, second): (&[T], Option<&[T]>),
     r: &mut [T],
 ) {
-    // One task if there is little to do.
+    // A single task is used if there is little to do.
     let task = if values.len() < PARALLEL_FROM { b.len().max(1) } else { TASK };
     r.par_chunks_mut(task).enumerate().for_each(|(number, r)| {
-        // A fused multiply-add is one instruction inside of `vectorised`, and a function call elsewhere.
+        // A fused multiply-add is one instruction inside of `vectorised`, but a function call elsewhere.
         vectorised(|| {
             for (row, r) in (number * task..).zip(r) {
                 let mut re = Compensated::new(b[row].re());

@@ -1,4 +1,4 @@
-//! Facts about the rows of a matrix, on the CPU.
+//! Properties of the rows of a matrix, on the CPU.
 
 use super::Host;
 use super::memory::PARALLEL_FROM;
@@ -88,7 +88,7 @@ impl RowFacts for Host {
     }
 }
 
-/// Writes the reciprocals and returns the first row that has none, see [`RowFacts::csr_inverse_diagonal`].
+/// Writes the reciprocals, and returns the first row without one, see [`RowFacts::csr_inverse_diagonal`].
 fn inverse_diagonal<V: Widen<T>, T: Scalar, O: Offset>(
     offsets: &[O],
     indices: &[u32],
@@ -110,12 +110,12 @@ fn inverse_diagonal<V: Widen<T>, T: Scalar, O: Offset>(
     .reduce(|| u32::MAX, u32::min)
 }
 
-/// See [`RowFacts::csr_symmetry`]. Finding the mirror images of all entries below the diagonal covers the entries above
-/// it too, unless some of these were not found.
+/// See [`RowFacts::csr_symmetry`]. Entries below the diagonal are compared with their mirror images. That covers the
+/// entries above it, unless some of these were not found.
 fn symmetry<V: Widen<T>, T: Scalar, O: Offset>(offsets: &[O], indices: &[u32], values: &[V]) -> [T::Real; 3] {
     let range = |row: usize| offsets[row].to_usize()..offsets[row + 1].to_usize();
     let most = |a: [T::Real; 3], b: [T::Real; 3]| std::array::from_fn(|i| Float::max(a[i], b[i]));
-    // The facts from entries on one side of the diagonal, and how many on the other side were not matched.
+    // The result for the entries on one side of the diagonal, and how many entries on the other side were not matched.
     let side = |above: bool| {
         let row = |i: usize| {
             let (mut found, mut missed) = ([T::Real::zero(); 3], 0);

@@ -1,4 +1,4 @@
-//! Sums of runs on the host. This file checks lengths; `map` and `staged` have the loops.
+//! Sums of runs on the host. This file checks lengths; the loops are in `map` and `staged`.
 
 use super::primitives::same;
 use super::{Host, map, staged};

@@ -1,12 +1,12 @@
-//! Scans in two passes: every chunk is combined, the results are scanned in order, and every chunk is scanned from the
-//! result before it. In a segmented scan, heads reset the carried value.
+//! Scans in two passes: every chunk is combined, the results are scanned in order, and every chunk is scanned again
+//! from the result before it. In a segmented scan, the carried value starts again at each head.
 
 use super::chunks;
 use crate::backend::Scan;
 use crate::scalar::{Combine, Element, Offset};
 use std::hint::select_unpredictable;
 
-/// Scans `x` into `out`, starting anew at each i with `head(i)`.
+/// Scans `x` into `out`, starting again at each i for which `head(i)` is true.
 pub(super) fn scan<T: Element, O: Combine<T>>(
     kind: Scan,
     _op: O,
@@ -15,7 +15,7 @@ pub(super) fn scan<T: Element, O: Combine<T>>(
     head: impl Fn(usize) -> bool + Sync,
 ) {
     let n = x.len();
-    // The result of each chunk: the combination of its elements since its last head, and whether it has a head.
+    // The result of each chunk: the combination of its elements since its last head, and whether it contains a head.
     let totals = if chunks::count(n) < 2 {
         vec![(O::identity(), false)]
     } else {
@@ -47,7 +47,7 @@ pub(super) fn scan<T: Element, O: Combine<T>>(
     });
 }
 
-/// `out[i]` = sum of `x[..i]`; `out` may be one element longer.
+/// `out[i]` = the sum of `x[..i]`. `out` may have one more element.
 pub(super) fn offsets<I: Offset>(x: &[u32], out: &mut [I]) {
     let n = x.len();
     let mut total = 0;

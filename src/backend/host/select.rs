@@ -1,5 +1,5 @@
-//! Stream compaction: every chunk counts the elements that it keeps, then writes them at the position given by the
-//! counts before it.
+//! Stream compaction: every chunk counts the elements that it keeps, and then writes them after those of earlier
+//! chunks.
 
 use super::{Host, chunks};
 use crate::backend::Backend;
@@ -7,10 +7,10 @@ use crate::error::Result;
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Key, Offset};
 
-/// Items that are selected together.
+/// The number of items that are selected together.
 const BLOCK: usize = 256;
 
-/// Writes `item(i)` for each kept i, in order; returns their number, or `None` if they do not fit.
+/// Writes `item(i)` for each i that is kept, in order. Returns their number, or `None` if `out` is too short.
 fn select<T: Element>(
     n: usize,
     keep: impl Fn(usize) -> bool + Sync,
@@ -24,8 +24,8 @@ fn select<T: Element>(
     }
     let parts = chunks::split(out, counts).into_iter().enumerate().collect::<Vec<_>>();
     parts.into_par_iter().for_each(|(c, out)| {
-        // Every item is written to the block, and the next item overwrites it unless it is kept: there is no branch to
-        // mispredict.
+        // Every item is written to the block; if it is not kept, the next item overwrites it. So there is no branch
+        // that could be mispredicted.
         let (range, mut at) = (chunks::range(n, c), 0);
         for start in range.clone().step_by(BLOCK) {
             let (mut block, mut kept) = ([T::default(); BLOCK], 0);
@@ -40,12 +40,12 @@ fn select<T: Element>(
     Some(total)
 }
 
-/// The elements with a flag.
+/// Copies the elements whose flag is not zero. Returns their number.
 pub(super) fn compact<T: Element>(x: &[T], flags: &[u8], out: &mut [T]) -> Option<usize> {
     select(x.len(), |i| flags[i] != 0, |i| x[i], out)
 }
 
-/// The elements with a flag, then those without.
+/// Copies the elements whose flag is not zero, then the others. Returns the number of the former.
 pub(super) fn partition<T: Element>(x: &[T], flags: &[u8], out: &mut [T]) -> Option<usize> {
     let first = compact(x, flags, out)?;
     select(x.len(), |i| flags[i] == 0, |i| x[i], &mut out[first..])?;
@@ -56,12 +56,12 @@ fn is_head<K: Key>(keys: &[K], i: usize) -> bool {
     i == 0 || keys[i].to_ordered() != keys[i - 1].to_ordered()
 }
 
-/// The first key of each run.
+/// Copies the first key of each run.
 pub(super) fn unique<K: Key>(keys: &[K], out: &mut [K]) -> Option<usize> {
     select(keys.len(), |i| is_head(keys, i), |i| keys[i], out)
 }
 
-/// The start of each run.
+/// Writes the start of each run, and the number of keys if there is space.
 pub(super) fn run_starts<K: Key, I: Offset>(keys: &[K], starts: &mut [I]) -> Option<usize> {
     let runs = select(keys.len(), |i| is_head(keys, i), I::from_usize, starts)?;
     if let Some(end) = starts.get_mut(runs) {
@@ -70,7 +70,7 @@ pub(super) fn run_starts<K: Key, I: Offset>(keys: &[K], starts: &mut [I]) -> Opt
     Some(runs)
 }
 
-/// The start of each run of equal pairs, and the number of pairs.
+/// Returns the start of each run of equal pairs, and the number of pairs.
 pub(super) fn pair_starts<I: Offset>(high: &[u32], low: &[u32]) -> Result<Vec<I>> {
     let n = high.len();
     let is_head = |i: usize| i == 0 || (high[i], low[i]) != (high[i - 1], low[i - 1]);
@@ -81,7 +81,7 @@ pub(super) fn pair_starts<I: Offset>(high: &[u32], low: &[u32]) -> Result<Vec<I>
     Ok(starts)
 }
 
-/// Returns whether keys ascend; with `strictly`, without equal neighbours.
+/// Returns whether the keys ascend; with `strictly`, whether they also have no equal neighbours.
 pub(super) fn is_sorted<K: Key>(keys: &[K], strictly: bool) -> bool {
     let in_order = |i: usize| {
         let (a, b) = (keys[i - 1].to_ordered(), keys[i].to_ordered());

@@ -1,5 +1,5 @@
-//! Interleaved vectors on the CPU: entry i of vector j of k is at i * k + j. Sums are computed for each vector, chunks
-//! are whole rows.
+//! Interleaved vectors on the CPU: entry i of vector j of k is at i * k + j. There is a sum for each vector, and chunks
+//! consist of whole rows.
 
 use super::Host;
 use super::recurrence::{Pair, settle, single, step_along, turn};
@@ -14,7 +14,7 @@ use std::ops::Add;
 /// The maximum number of vectors.
 const MOST: usize = 32;
 
-/// A sum for each vector.
+/// One sum for each vector.
 #[derive(Clone, Copy)]
 struct Columns<S>([S; MOST]);
 
@@ -32,7 +32,8 @@ impl<S: Copy + Add<Output = S>> Add for Columns<S> {
     }
 }
 
-/// Elements of one task: whole rows, independent of the number of threads, so that sums do not depend on it.
+/// Returns the number of elements in a task: whole rows, independent of the number of threads, so that sums do not
+/// depend on it.
 fn whole_rows(n: usize, k: usize) -> usize {
     chunk_size(n).next_multiple_of(k)
 }
@@ -89,7 +90,7 @@ pub(super) fn separate<T: Scalar>(k: usize, x: &[T], y: &mut [T]) -> Result<()> 
     Ok(())
 }
 
-/// Several systems with one matrix, whose sizes match.
+/// Several systems with one matrix. Their sizes were checked.
 pub(super) struct Systems<'a, T: Scalar> {
     inverse: Inverse<'a, T, Host>,
     k: usize,
@@ -110,8 +111,8 @@ impl<'a, T: Scalar> Systems<'a, T> {
     }
 }
 
-/// Runs the body with `$weight` bound to the function from a row to the inverse's entry, or one if the inverse is not a
-/// diagonal.
+/// Compiles the body with `$weight` as the function from a row to its entry of the inverse, or to one if the inverse is
+/// not a diagonal.
 macro_rules! with_weight {
     ($inverse:expr, $weight:ident => $body:expr) => {
         match $inverse {
@@ -131,7 +132,7 @@ macro_rules! with_weight {
     };
 }
 
-/// [`KrylovSteps::cg_residual`](crate::backend::KrylovSteps::cg_residual) of several systems.
+/// [`KrylovSteps::cg_residual`](crate::backend::KrylovSteps::cg_residual) for several systems.
 pub(super) fn residual<T: Scalar>(
     systems: Systems<'_, T>,
     pq: &[T],
@@ -168,7 +169,7 @@ pub(super) fn residual<T: Scalar>(
     Ok(())
 }
 
-/// [`KrylovSteps::cg_direction`](crate::backend::KrylovSteps::cg_direction) of several systems.
+/// [`KrylovSteps::cg_direction`](crate::backend::KrylovSteps::cg_direction) for several systems.
 pub(super) fn direction<T: Scalar>(
     systems: Systems<'_, T>,
     z: &[T],
@@ -194,7 +195,7 @@ pub(super) fn direction<T: Scalar>(
     Ok(())
 }
 
-/// r -= step q for whole rows from `first` on; returns r.r and r.(d .* r) of each system.
+/// r -= step q for whole rows from `first` on. Returns r.r and r.(d .* r) of each system.
 fn descend<T: Scalar>(
     steps: &[Option<T>],
     first: usize,
@@ -209,7 +210,7 @@ fn descend<T: Scalar>(
     let all = steps.iter().all(Option::is_some).then_some(&all[..k]);
     for (row, (r, q)) in (first..).zip(r.chunks_exact_mut(k).zip(q.chunks_exact(k))) {
         let (d, r, q) = (weight(row), &mut r[..k], &q[..k]);
-        // The usual case has its own loop, without a test between the elements of a row.
+        // The usual case has its own loop, without a test for each element of a row.
         match all {
             Some(steps) => {
                 for j in 0..k {
@@ -230,7 +231,7 @@ fn descend<T: Scalar>(
     sums
 }
 
-/// x += alpha p, p = d .* z + beta p for whole rows from `first` on.
+/// x += alpha p and p = d .* z + beta p for whole rows from `first` on.
 fn advance<T: Scalar>(
     turns: &[Option<(T, T)>],
     first: usize,

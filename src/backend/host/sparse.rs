@@ -1,5 +1,5 @@
-//! Sparse products and sums of matrices on the CPU, with rows in tasks of about equally many entries. A task
-//! accumulates a row's products in a window of columns if they fit one, else in a hash table.
+//! Sparse products and sums of matrices on the CPU. Tasks have rows with about equally many entries. A row's products
+//! are accumulated in a window of columns if they fit one, else in a hash table.
 
 use super::Host;
 use crate::backend::{CsrArrays, CsrParts, CsrPattern, Offsets, OffsetsRef, SparseProducts, with_offsets};
@@ -10,15 +10,15 @@ use crate::parallel::rows::{row_chunks, split_rows};
 use crate::scalar::{Offset, Scalar};
 use std::ops::Range;
 
-/// A key that no column has, since columns have 32 bits.
+/// A key that differs from every column, because columns have 32 bits.
 const EMPTY: u64 = u64::MAX;
 
-/// The columns of a row with their items, in the order of first occurrence: open addressing, linear probing (Knuth, The
-/// Art of Computer Programming 3, 6.4).
+/// The columns of a row with their items, in the order of first occurrence: open addressing with linear probing (Knuth,
+/// The Art of Computer Programming 3, 6.4).
 struct Table<S> {
     keys: Vec<u64>,
     items: Vec<S>,
-    /// The used slots, combined with their columns such that sorting them sorts by column.
+    /// The used slots, combined with their columns so that sorting them sorts by column.
     met: Vec<u64>,
     shift: u32,
 }
@@ -28,18 +28,19 @@ impl<S: Copy + Default> Table<S> {
         Self { keys: Vec::new(), items: Vec::new(), met: Vec::new(), shift: 63 }
     }
 
-    /// Resizes for this many columns, of which at most half of the slots are used. The table must be empty.
+    /// Resizes the table for up to this many columns, so that at most half of the slots are used. The table must be
+    /// empty.
     fn fit(&mut self, columns: usize) {
         let slots = (2 * columns).next_power_of_two().max(16);
         if slots > self.keys.len() {
             self.keys.resize(slots, EMPTY);
             self.items.resize(slots, S::default());
         }
-        // The table shrinks with the row, so that small rows stay in the L1 cache.
+        // The hash is limited to this many slots, so that small rows stay in the L1 cache.
         self.shift = 64 - slots.trailing_zeros();
     }
 
-    /// The slot of a column, created if there is none.
+    /// Returns the slot of a column. Creates it if there is none.
     #[inline(always)]
     fn slot(&mut self, column: u32) -> usize {
         let mask = (1_usize << (64 - self.shift)) - 1;
@@ -58,7 +59,7 @@ impl<S: Copy + Default> Table<S> {
         }
     }
 
-    /// Calls `take` with columns and their items, columns ascending, and empties the table.
+    /// Calls `take` with the columns and their items, columns ascending, and empties the table.
     fn drain(&mut self, mut take: impl FnMut(u32, S)) {
         self.met.sort_unstable();
         for &met in &self.met {
@@ -97,19 +98,19 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The maximum number of bytes in a window, which stays in the caches of a core.
+/// The maximum number of bytes in a window, so that it stays in the caches of a core.
 const WIDEST: usize = 1 << 20;
 
-/// Bits of a word of marks, and columns covered by one word of the second level of marks.
+/// The number of bits in a word of marks, and the number of columns for a word of the second level of marks.
 const WORD: usize = 64;
 const WORDS: usize = WORD * WORD;
 
-/// If a matrix has at most this many columns, one window covers all, and the range of a row's columns need not be
-/// determined.
+/// If a matrix has at most this many columns, the window contains all of them, and the range of a row's columns need
+/// not be determined.
 const ALL: usize = 16 * WORDS;
 
 /// Items for consecutive columns, starting at or below the lowest of a row. A bit marks each used column, and a second
-/// level of bits each nonzero word of the first, so that no search or sort is needed.
+/// level of bits marks each nonzero word of the first, so that no search or sort is needed.
 struct Window<S> {
     items: Vec<S>,
     met: Vec<u64>,
@@ -121,7 +122,7 @@ impl<S: Copy + Default> Window<S> {
         Self { items: Vec::new(), met: Vec::new(), words: Vec::new() }
     }
 
-    /// Resizes for this many columns. The window must be empty.
+    /// Resizes the window for this many columns. It must be empty.
     fn fit(&mut self, columns: usize) {
         let words = columns.div_ceil(WORDS);
         if words > self.words.len() {
@@ -131,8 +132,8 @@ impl<S: Copy + Default> Window<S> {
         }
     }
 
-    /// Calls `take` with positions and their items, ascending, and empties the window, which was resized for this many
-    /// columns.
+    /// Calls `take` with the used positions, ascending, and their items, and empties the window. `columns` is the
+    /// number for which it was resized.
     #[inline(always)]
     fn drain(&mut self, columns: usize, mut take: impl FnMut(u32, S)) {
         for (high, words) in self.words[..columns.div_ceil(WORDS)].iter_mut().enumerate() {
@@ -150,13 +151,13 @@ impl<S: Copy + Default> Window<S> {
     }
 }
 
-/// An upper bound on the number of entries in a row of a product: the number of products, or of columns if there are
-/// fewer.
+/// Returns an upper bound on the number of entries in a row of a product: the number of its products, or of columns if
+/// there are fewer.
 fn bound(named: &[u32], b: &Rows<'_>, columns: usize) -> usize {
     named.iter().map(|&k| b.range(k as usize).len()).sum::<usize>().min(columns)
 }
 
-/// The range of columns of a row of a product; `named` are the columns of that row of A.
+/// Returns the range of columns in a row of a product. `named` are the columns in that row of A.
 fn columns_of(named: &[u32], b: &Rows<'_>) -> Range<u32> {
     let (mut first, mut end) = (u32::MAX, 0);
     for &k in named {
@@ -168,7 +169,7 @@ fn columns_of(named: &[u32], b: &Rows<'_>) -> Range<u32> {
     first.min(end)..end
 }
 
-/// The accumulators of a row. Both add products in the same order, so that the bits are the same.
+/// The accumulators of a row. Both add products in the same order, so the bits are the same.
 struct Sums<V> {
     table: Table<V>,
     window: Window<V>,
@@ -179,7 +180,7 @@ impl<V: Scalar> Sums<V> {
         Self { table: Table::new(), window: Window::new() }
     }
 
-    /// Computes the entries of row `row` of A B, columns ascending.
+    /// Computes the entries in row `row` of A B, columns ascending.
     #[inline(always)]
     fn row(
         &mut self,
@@ -220,8 +221,8 @@ impl<V: Scalar> Sums<V> {
     }
 }
 
-/// Row ranges of the tasks of a product: larger than for other operations, so that accumulators are allocated less
-/// often.
+/// Returns the ranges of rows for the tasks of a product: larger than for other operations, so that accumulators are
+/// allocated less often.
 fn tasks(a: &Rows<'_>, rows: usize) -> Vec<Range<usize>> {
     let chunks = row_chunks(|row| a.start(row), rows);
     let (fours, rest) = chunks.as_chunks::<4>();
@@ -229,7 +230,7 @@ fn tasks(a: &Rows<'_>, rows: usize) -> Vec<Range<usize>> {
     fours.chain(rest.iter().cloned()).collect()
 }
 
-/// Rows computed by one task.
+/// The rows that one task has computed.
 struct Computed<V> {
     lengths: Vec<u32>,
     indices: Vec<u32>,
@@ -288,7 +289,8 @@ impl SparseProducts for Host {
         Ok(())
     }
 
-    /// One pass: each task keeps its rows, which are copied to their final positions at the end.
+    /// Computes the product in one pass: each task keeps its rows, which are copied to their final positions at the
+    /// end.
     fn multiply_rows<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -373,7 +375,7 @@ impl SparseProducts for Host {
     }
 }
 
-/// Calls `each` for every column of either list, ascending, with its positions in them.
+/// Calls `each` for every column that is in either list, ascending, with its positions in both.
 fn merged(a: &[u32], b: &[u32], mut each: impl FnMut(u32, Option<usize>, Option<usize>)) {
     let (mut i, mut j) = (0, 0);
     while i < a.len() || j < b.len() {

@@ -1,5 +1,5 @@
-//! Sums of staged runs. The host itself does not use this form, since its caches load whole lines; it is here so that
-//! every backend has it.
+//! Sums of staged runs. The host itself does not use this form, because its caches load whole lines. It is implemented
+//! so that every backend has it.
 
 use super::Host;
 use crate::backend::run_mark;
@@ -10,10 +10,10 @@ use crate::error::Result;
 use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 
-/// The mark of a source at which a run starts.
+/// The bit that marks a source at which a run starts.
 const HEAD: u32 = run_mark::<u32>() as u32;
 
-/// Computes the codes and lists of marked sources, as in [`StagedRuns`].
+/// Computes the codes and the lists for marked sources, as in [`StagedRuns`].
 pub(super) fn stage(values: usize, starts: &[u32], sources: &[u32]) -> Result<Option<StagedRuns<Host>>> {
     let ends = starts.iter().skip(1).copied().chain([sources.len() as u32]);
     let longest = starts.iter().zip(ends).map(|(start, end)| end - start).max().unwrap_or(0);
@@ -50,7 +50,7 @@ pub(super) fn stage(values: usize, starts: &[u32], sources: &[u32]) -> Result<Op
     Ok(Some(staged))
 }
 
-/// The runs' sums, each from left to right.
+/// Sums the runs, each from left to right.
 pub(super) fn sum<T: Scalar>(x: &[T], staged: &StagedRuns<Host>, mut out: &mut [T]) {
     let mut parts = Vec::with_capacity(staged.before.len());
     for before in staged.before.windows(2) {

@@ -1,4 +1,5 @@
-//! How vectors are divided for sums: by their length alone, so that the bits do not depend on the number of threads.
+//! Divides vectors into chunks for sums. The division depends only on the length, so the bits do not depend on the
+//! number of threads.
 
 use crate::parallel::both;
 use crate::parallel::{Pieces, in_team};
@@ -8,24 +9,25 @@ use std::ops::Add;
 /// The minimum number of elements in a chunk.
 const CHUNK: usize = 1 << 10;
 
-/// The minimum number of elements for each thread; with fewer, distribution takes too long in comparison.
+/// The minimum number of elements for each thread. With fewer, distribution takes too long in comparison.
 const AT_ONCE: usize = 1 << 15;
 
-/// The minimum number of elements for each thread in a team, which is already awake.
+/// The minimum number of elements for each thread in a team, whose threads are awake.
 const AT_ONCE_IN_TEAM: usize = 1 << 11;
 
-/// The maximum number of partial sums in a reduction: they are on the stack, so that an iteration allocates nothing.
+/// The maximum number of partial sums in a reduction. They are on the stack, so that an iteration allocates nothing.
 const MOST_CHUNKS: usize = 512;
 
-/// Partial sums in a loop, so that additions can overlap.
+/// The number of partial sums in a loop, so that additions can overlap.
 pub(super) const LANES: usize = 8;
 
-/// Elements of one task: depends only on the length, so that sums do not depend on the number of threads.
+/// Returns the number of elements in a task. It depends only on the length, so sums do not depend on the number of
+/// threads.
 pub(super) fn chunk_size(n: usize) -> usize {
     CHUNK.max(n.div_ceil(MOST_CHUNKS).next_multiple_of(LANES))
 }
 
-/// Runs `body` on every chunk of `n` elements; only on the calling thread if there are too few to divide.
+/// Runs `body` on every chunk of `n` elements, only on the calling thread if there are few.
 pub(super) fn for_chunks<P: Pieces>(n: usize, chunks: P, body: impl Fn(P::Item) + Sync) {
     chunks.with_min_len(least(n)).for_each(body);
 }
@@ -39,13 +41,13 @@ pub(super) fn sum_chunks<P: Pieces, S: Copy + Default + Send + Add<Output = S>>(
     chunks.with_min_len(least(n)).sum::<MOST_CHUNKS, S>(term)
 }
 
-/// The fewest chunks of `n` elements for another thread.
+/// Returns the minimum number of chunks for each thread, for `n` elements.
 fn least(n: usize) -> usize {
     let elements = if in_team() { AT_ONCE_IN_TEAM } else { AT_ONCE };
     elements.div_ceil(chunk_size(n))
 }
 
-/// The sum of f over both slices, with a partial sum for each lane.
+/// Returns the sum of f over both slices, with a partial sum for each lane.
 pub(super) fn sum_pairs<X: Copy, Y: Copy, S: Scalar>(x: &[X], y: &[Y], f: impl Fn(X, Y) -> S) -> S {
     let mut sums = [S::default(); LANES];
     let (xs, x_rest) = x.as_chunks::<LANES>();

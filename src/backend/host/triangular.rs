@@ -1,5 +1,5 @@
-//! Triangular systems and incomplete factorisations on the CPU: level by level, with the rows of a wide level in
-//! parallel.
+//! Triangular systems and incomplete factorisations on the CPU, level by level. The rows of a large level are processed
+//! in parallel.
 
 use super::Host;
 use super::coarsen::{Entries, each};
@@ -15,10 +15,10 @@ use crate::scalar::{Offset, Scalar};
 use crate::work::look_at;
 use num_traits::{Float, One, Zero};
 
-/// The fewest rows of a level for another thread: starting one takes about 5 us.
+/// The minimum number of rows of a level for each thread: to start a thread takes about 5 us.
 const WIDE: usize = 1 << 12;
 
-/// The column is not in the current row.
+/// Marks a column that is not in the current row.
 const NOWHERE: u32 = u32::MAX;
 
 impl TriangularSteps for Host {
@@ -49,7 +49,7 @@ impl TriangularSteps for Host {
         let rows = Rows::of(pattern);
         // The position of each column in the current row, counted from the row's start.
         let mut place = vec![NOWHERE; pattern.columns];
-        // The start of the entries right of the diagonal in each finished row, counted from the row's start.
+        // For each finished row, the position of the first entry right of the diagonal, counted from the row's start.
         let mut upper = vec![0; pattern.rows];
         failed[0] = 0;
         for i in 0..pattern.rows {
@@ -150,15 +150,15 @@ impl TriangularSteps for Host {
     }
 }
 
-/// The pivot, unless it is too small, not positive although required, or not finite.
+/// Returns the pivot, or `None` if it is too small, not finite, or not positive although that is required.
 fn kept_pivot<T: Scalar>(pivot: T, largest: T::Real, pivots: Pivots) -> Option<T> {
     let size = if pivots.positive { pivot.re() } else { pivot.abs() };
-    // A comparison with NaN is false.
+    // A comparison with NaN is false, so NaN is not large.
     let large = size > T::Real::from_f64(pivots.smallest) * largest && Float::is_finite(size);
     large.then(|| if pivots.positive { T::from_real(size) } else { pivot })
 }
 
-/// The replacement of a failing pivot.
+/// Returns the replacement of a pivot that fails the requirements.
 fn replaced_pivot<T: Scalar>(pivot: T, largest: T::Real, positive: bool) -> T {
     let size = if largest > T::Real::zero() && Float::is_finite(largest) { largest } else { T::Real::one() };
     let negative = !positive && pivot.re() < T::Real::zero();

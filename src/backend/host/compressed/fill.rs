@@ -11,10 +11,10 @@ use crate::scalar::{Offset, Scalar};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Slices of one task.
+/// The number of slices in a task.
 const BLOCK: usize = 1 << 8;
 
-/// The rows at the positions of a slice.
+/// Returns the rows at the positions of a slice.
 fn rows_of(
     section: usize,
     rows: usize,
@@ -24,7 +24,7 @@ fn rows_of(
     positions.map(move |p| order.map_or(p, |order| order.row(p)))
 }
 
-/// The sizes of slices for rows in this order; also their distances if `columns` is set.
+/// Returns the sizes of slices for rows in this order. If `columns` is set, also examines their distances.
 pub(super) fn sections<O: Offset, V: Scalar>(
     a: Rows<'_, O, V>,
     longest: usize,
@@ -41,7 +41,7 @@ pub(super) fn sections<O: Offset, V: Scalar>(
             let width = rows().map(|row| columns_of(row).len()).max().unwrap_or(0) as u32;
             let high = rows().filter_map(|row| Some(i64::from(*columns_of(row).last()?) - row as i64)).max();
             let (Some(high), true) = (high, columns) else { return (width, [0; BASES]) };
-            // The smallest distance that is at least `from`.
+            // Returns the smallest distance in the slice that is at least `from`.
             let next = |from: i64| {
                 let of_row = |row: usize| {
                     let (entries, row) = (columns_of(row), row as i64);
@@ -72,7 +72,8 @@ pub(super) fn sections<O: Offset, V: Scalar>(
     SectionSizes { order, widths, bases: bases.into_flattened(), totals }
 }
 
-/// The code of a key in an ascending list; first tries the code of the same place in the row above.
+/// Finds the code of a key in an ascending list. It first tries the code that the entry at the same place of the
+/// previous row has.
 struct Guess<K, F> {
     keys: Vec<K>,
     last: Vec<u8>,
@@ -91,17 +92,17 @@ impl<K: PartialEq + Copy, F: Fn(&[K], K) -> Option<usize>> Guess<K, F> {
     }
 }
 
-/// The slices of each task.
+/// Returns the range of slices for each task.
 fn blocks_of(sections: usize) -> Vec<Range<usize>> {
     (0..sections).step_by(BLOCK).map(|first| first..(first + BLOCK).min(sections)).collect()
 }
 
-/// Elements of each block.
+/// Returns the number of elements in each block.
 fn sizes(offsets: OffsetsRef<'_, Host>, blocks: &[Range<usize>]) -> Vec<usize> {
     blocks.iter().map(|b| at(offsets, b.end) - at(offsets, b.start)).collect()
 }
 
-/// Returns whether every distance and value was found in its table.
+/// Writes codes and values. Returns whether every distance and value was found in its table.
 pub(super) fn fill<O: Offset, V: Scalar>(
     a: Rows<'_, O, V>,
     plan: &CompressedPlan<'_, V>,
@@ -142,7 +143,7 @@ pub(super) fn fill<O: Offset, V: Scalar>(
     good.into_inner()
 }
 
-/// The words of a block of slices.
+/// Writes the words of a block of slices.
 fn codes<O: Offset, V: Scalar>(
     a: Rows<'_, O, V>,
     plan: &CompressedPlan<'_, V>,
@@ -201,7 +202,7 @@ fn codes<O: Offset, V: Scalar>(
     true
 }
 
-/// The values of a block of slices.
+/// Writes the values of a block of slices.
 fn copy<O: Offset, V: Scalar, W: Copy>(
     a: Rows<'_, O, V>,
     plan: &CompressedPlan<'_, V>,

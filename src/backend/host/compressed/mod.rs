@@ -74,7 +74,7 @@ impl CompressedSteps for Host {
     ) -> Result<()> {
         let (mut place, mut word) = (0, 0);
         let starts = place_offsets.iter_mut().zip(word_offsets);
-        // The last elements are the total sizes.
+        // The last two offsets are the total sizes.
         for ((to_place, to_word), &width) in starts.zip(widths.iter().chain([&0])) {
             (*to_place, *to_word) = (O::from_usize(place), O::from_usize(word));
             let (entries, far) = ((width & !WIDE_COLUMNS) as usize, width & WIDE_COLUMNS != 0);
@@ -141,7 +141,7 @@ impl CompressedSteps for Host {
     }
 }
 
-/// Rows of a CSR matrix, one by one.
+/// The rows of a CSR matrix.
 struct Rows<'a, O, V: Scalar> {
     offsets: &'a [O],
     a: CsrParts<'a, V, Host>,
@@ -159,7 +159,7 @@ impl<'a, O: Offset, V: Scalar> Rows<'a, O, V> {
         self.offsets[row].to_usize()..self.offsets[row + 1].to_usize()
     }
 
-    /// The range of a row, empty if the row is long.
+    /// Returns the range of a row, which is empty if the row is long.
     fn short(self, row: usize, longest: usize) -> Range<usize> {
         let range = self.range(row);
         if range.len() > longest { range.start..range.start } else { range }
@@ -176,7 +176,7 @@ impl<'a, O: Offset, V: Scalar> Rows<'a, O, V> {
         (&self.a.indices[range.clone()], &self.a.values[range])
     }
 
-    /// Returns whether a row equals the one before, shifted by one column; values are compared if `with_values`.
+    /// Returns whether a row equals the previous one, shifted by one column. Compares values too if `with_values`.
     fn like_the_last(self, row: usize, range: &Range<usize>, with_values: bool) -> bool {
         if row == 0 {
             return false;
@@ -190,7 +190,7 @@ impl<'a, O: Offset, V: Scalar> Rows<'a, O, V> {
     }
 }
 
-/// Results of `task` for each chunk of rows, in order.
+/// Returns the results of `task` for each chunk of rows, in order.
 fn by_rows<R: Send>(rows: usize, task: impl Fn(Range<usize>) -> R + Sync) -> Vec<R> {
     chunks::map(rows, task)
 }

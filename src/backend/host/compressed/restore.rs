@@ -7,10 +7,10 @@ use crate::backend::{
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar, Widen};
 
-/// Rows of one task.
+/// The number of rows in a task.
 const CHUNK: usize = 1 << 12;
 
-/// A single offset, for places that are read once for each slice: compiling their loops for each width would not pay.
+/// Returns a single offset, for code that reads one for each slice: a loop compiled for each width would not pay.
 pub(in crate::backend::host) fn at(offsets: OffsetsRef<'_, Host>, i: usize) -> usize {
     match offsets {
         OffsetsRef::Narrow(o) => o[i].to_usize(),
@@ -19,7 +19,7 @@ pub(in crate::backend::host) fn at(offsets: OffsetsRef<'_, Host>, i: usize) -> u
 }
 
 impl KindParts<'_, Host> {
-    /// The range of the row's entries in the tables.
+    /// Returns the range of the row's entries in the tables.
     pub(in crate::backend::host) fn range(&self, row: usize) -> std::ops::Range<usize> {
         let kind = usize::from(self.of_row[row]);
         self.starts[kind] as usize..self.starts[kind + 1] as usize
@@ -37,7 +37,7 @@ impl<'a, V: Scalar> Reader<'a, V> {
         Self { body: a.body }
     }
 
-    /// The row at a position.
+    /// Returns the row at a position.
     pub(in crate::backend::host) fn row(&self, position: usize) -> usize {
         match &self.body {
             CompressedBody::Sections(SectionParts { order: Some(order), .. }) => order.row(position),
@@ -45,7 +45,7 @@ impl<'a, V: Scalar> Reader<'a, V> {
         }
     }
 
-    /// Calls `entry(column, value)` for the entries of the row at a position, from left to right.
+    /// Calls `entry(column, value)` for each entry of the row at a position, from left to right.
     pub(in crate::backend::host) fn each(&self, position: usize, mut entry: impl FnMut(usize, V)) {
         match &self.body {
             CompressedBody::Lines(kinds, values, _) => {
@@ -111,7 +111,7 @@ impl<'a, V: Scalar> Reader<'a, V> {
 }
 
 impl<V: Scalar> LongParts<'_, V, Host> {
-    /// Columns and values of long row i.
+    /// Returns the columns and values of long row i.
     fn entries(&self, i: usize) -> (&[u32], &[V]) {
         let range = at(self.offsets, i)..at(self.offsets, i + 1);
         (&self.indices[range.clone()], &self.values[range])
@@ -138,7 +138,7 @@ pub(super) fn fill<O: Offset, V: Scalar>(
     values: &mut [V],
 ) {
     let reader = Reader::new(a);
-    // A window consists of whole chunks, so the positions of a chunk hold the rows of that chunk.
+    // Chunks are multiples of windows, so the positions of a chunk contain exactly the rows with these numbers.
     let ends: Vec<usize> =
         (0..a.rows.div_ceil(CHUNK)).map(|c| offsets[((c + 1) * CHUNK).min(a.rows)].to_usize()).collect();
     let sizes = || ends.iter().scan(0, |last, &end| Some(end - std::mem::replace(last, end)));

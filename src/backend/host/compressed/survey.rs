@@ -1,5 +1,5 @@
-//! Finds the repetitions in a matrix. Each chunk of rows is surveyed separately; the result does not depend on the
-//! chunks.
+//! Finds the repetitions in a matrix. Each chunk of rows is surveyed separately, and the result does not depend on how
+//! the rows are divided into chunks.
 
 use super::{Rows, by_rows};
 use crate::backend::{FoundKinds, Host, Keys, Kinds, LongRows, Lookup, MOST_KEYS, Survey};
@@ -8,14 +8,14 @@ use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
 use std::ops::Range;
 
-/// Slots of the table of [`Few`]: about four for each of [`MOST_KEYS`], so that searches are short.
+/// The number of slots in the table of [`Few`]: about four for each of [`MOST_KEYS`] keys, so that searches are short.
 const SLOTS: usize = 1024;
 
-/// A value as real and imaginary bits, or a distance or hash in the first place.
+/// The real and imaginary bits of a value, or a distance or hash as the first element.
 type Key = [u64; 2];
 
-/// At most [`MOST_KEYS`] distinct keys, by open addressing, each with the first row in which it occurs; `full` if there
-/// are more.
+/// A set of at most [`MOST_KEYS`] distinct keys, by open addressing, each with the first row in which it occurs. `full`
+/// is set if there are more.
 struct Few {
     slots: Vec<Option<(Key, u32)>>,
     count: usize,
@@ -27,7 +27,7 @@ impl Few {
         Self { slots: vec![None; SLOTS], count: 0, full: false }
     }
 
-    /// Adds a key. Returns whether it is new, or the set full.
+    /// Adds a key. Returns whether it is new, or whether the set is full.
     fn add(&mut self, key: Key, row: u32) -> bool {
         if self.full {
             return true;
@@ -59,13 +59,13 @@ impl Few {
         self.slots.iter().flatten().copied()
     }
 
-    /// All keys, or none if there are more than `most`.
+    /// Returns all keys, or `None` if there are more than `most`.
     fn into_keys(self, most: usize) -> Option<Vec<(Key, u32)>> {
         (!self.full && self.count <= most).then(|| self.keys().collect())
     }
 }
 
-/// Hashes of a row by its distances, and by distances and values.
+/// Returns two hashes of a row: of its distances, and of its distances and values.
 fn hashes<V: Scalar>(row: usize, columns: &[u32], values: &[V]) -> [u64; 2] {
     let start = columns.len() as u64;
     columns.iter().zip(values).fold([start, start], |[pattern, line], (&column, value)| {
@@ -75,7 +75,7 @@ fn hashes<V: Scalar>(row: usize, columns: &[u32], values: &[V]) -> [u64; 2] {
     })
 }
 
-/// The results of the survey.
+/// The repetitions in a chunk of rows.
 struct Found {
     distances: Few,
     values: Few,
@@ -148,7 +148,7 @@ fn sorted_values(found: Vec<(Key, u32)>) -> Vec<Key> {
     keys
 }
 
-/// Kinds in the order of their first rows; and hashes, ascending, with their codes.
+/// Sorts kinds by their first rows, and hashes in ascending order with the kinds as their codes.
 fn found_kinds(mut found: Vec<(Key, u32)>, length: &dyn Fn(u32) -> u32) -> FoundKinds {
     found.sort_unstable_by_key(|&(_, row)| row);
     let first_rows: Vec<u32> = found.iter().map(|&(_, row)| row).collect();
@@ -159,7 +159,7 @@ fn found_kinds(mut found: Vec<(Key, u32)>, length: &dyn Fn(u32) -> u32) -> Found
     FoundKinds { first_rows, lengths, lookup: Lookup { hashes, codes, ..Lookup::default() } }
 }
 
-/// The kind of each row with the tables, and whether every row matches one.
+/// Returns the kind of each row and the tables of kinds, and whether every row matches one.
 pub(super) fn kinds<O: Offset, V: Scalar>(
     a: Rows<'_, O, V>,
     found: &FoundKinds,

@@ -1,5 +1,5 @@
-//! Cuts targets into blocks of rows, or of positions of diagonals. Each task writes its own block, so no unsafe code is
-//! needed.
+//! Cuts the targets of conversions into blocks of rows, or of positions within diagonals. Each task writes its own
+//! block, so no unsafe code is needed.
 
 use super::Host;
 use crate::backend::host::memory::PARALLEL_FROM;
@@ -7,10 +7,10 @@ use crate::backend::{OffsetsRef, with_offsets};
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset};
 
-/// Rows of one task.
+/// The number of rows in a task.
 pub(super) const BLOCK: usize = 1 << 11;
 
-/// The entries of each block of [`BLOCK`] rows, with the block's first row.
+/// Returns for each block of [`BLOCK`] rows its first row and its entries.
 pub(super) fn split_rows<'a, O: Offset, T>(offsets: &[O], mut data: &'a mut [T]) -> Vec<Piece<'a, T>> {
     let rows = offsets.len() - 1;
     let mut pieces = Vec::with_capacity(rows.div_ceil(BLOCK));
@@ -23,7 +23,8 @@ pub(super) fn split_rows<'a, O: Offset, T>(offsets: &[O], mut data: &'a mut [T])
     pieces
 }
 
-/// Cuts data stored diagonal by diagonal into blocks of [`BLOCK`] positions: `pieces[block][k]`.
+/// Cuts data that are stored diagonal by diagonal into blocks of [`BLOCK`] positions: `pieces[block][k]` belongs to
+/// diagonal k.
 pub(super) fn split_diagonals<T>(
     mut data: &mut [T],
     lengths: impl Iterator<Item = usize>,
@@ -42,13 +43,13 @@ pub(super) fn split_diagonals<T>(
     pieces
 }
 
-/// A block's first row, and its entries.
+/// The first row of a block, and its entries.
 pub(super) type Piece<'a, T> = (usize, &'a mut [T]);
 
-/// The parts of all diagonals in a block.
+/// The parts of all diagonals that belong to a block.
 pub(super) type Pieces<'a, T> = Vec<&'a mut [T]>;
 
-/// Writes `entry(position, k)` at each existing place.
+/// Writes `entry(position, k)` wherever it is not `None`.
 pub(super) fn fill_diagonals<V: Element>(
     blocks: Vec<(Pieces<'_, u32>, Pieces<'_, V>)>,
     entry: impl Fn(usize, usize) -> Option<(u32, V)> + Sync + Send,

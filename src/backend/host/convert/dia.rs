@@ -10,10 +10,10 @@ use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Rows of one task, a multiple of a slice's.
+/// The number of rows in a task, a multiple of the rows in a slice.
 const ROWS: usize = 1 << 11;
 
-/// Rows that are compared with their mirror images before half of a matrix is stored.
+/// The number of rows that are compared with their mirror images, before half of a matrix is stored.
 const LOOKED_AT: usize = 1 << 10;
 
 pub(super) fn diagonals(
@@ -22,7 +22,7 @@ pub(super) fn diagonals(
     indices: &[u32],
     most: usize,
 ) -> Diagonals {
-    // Bit `column - row + rows - 1` marks a diagonal; without rows there are none.
+    // Bit `column - row + rows - 1` stands for a diagonal. Without rows there are none.
     let marks: Vec<AtomicU32> = (0..(rows + columns).div_ceil(32)).map(|_| AtomicU32::new(0)).collect();
     with_offsets!(offsets, offsets => (0..rows.div_ceil(ROWS)).into_par_iter().for_each(|task| {
         for row in task * ROWS..((task + 1) * ROWS).min(rows) {

@@ -180,7 +180,7 @@ impl Conversions for Host {
         Ok(dia::diagonals(size, offsets, indices, most))
     }
 
-    /// Assembling mirror images takes longer than reading them from memory.
+    /// False, because on a CPU it takes longer to assemble mirror images than to read them from memory.
     fn half_pays<V: Scalar>(&self, _places: usize) -> bool {
         false
     }
@@ -300,7 +300,7 @@ impl Conversions for Host {
     }
 }
 
-/// The position of each row: the inverse of an order.
+/// Returns the position of each row, the inverse of an order.
 fn positions(order: RowOrderRef<'_, Host>) -> Vec<u32> {
     let order = order.as_slice();
     let mut position = vec![0; order.len()];

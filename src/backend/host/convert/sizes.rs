@@ -14,8 +14,8 @@ pub(super) fn row_lengths(offsets: OffsetsRef<'_, Host>, skip: usize, most: usiz
     });
 }
 
-/// Windows are small, so a comparison sort within the cache is faster than a radix sort of (window, length) over all
-/// rows.
+/// Sorts each window by comparisons in the cache, because windows are small: a radix sort of (window, length) over all
+/// rows would be slower.
 pub(super) fn longest_first(lengths: &[u32], window: usize) -> Vec<u32> {
     let mut order: Vec<u32> = (0..lengths.len() as u64).map(|row| row as u32).collect();
     let sort = |w: &mut [u32]| w.sort_by_key(|&row| std::cmp::Reverse(lengths[row as usize]));
@@ -23,7 +23,7 @@ pub(super) fn longest_first(lengths: &[u32], window: usize) -> Vec<u32> {
     order
 }
 
-/// Returns the last offset, even if `I` can't represent it.
+/// Computes the offsets of slices. Returns the last one, even if `I` can't represent it.
 pub(super) fn chunk_offsets<I: Offset>(lengths: &[u32], height: usize, offsets: &mut [I]) -> usize {
     let mut end = 0;
     offsets[0] = I::from_usize(0);
@@ -34,7 +34,7 @@ pub(super) fn chunk_offsets<I: Offset>(lengths: &[u32], height: usize, offsets: 
     end
 }
 
-/// One binary search for each diagonal, since rows get shorter along the order.
+/// A binary search for each diagonal suffices, because row lengths descend in this order.
 pub(super) fn jagged_reach(lengths: &[u32], order: &[u32], reach: &mut [u32]) {
     let each = reach.par_iter_mut().with_min_len(PARALLEL_FROM).enumerate();
     each.for_each(|(k, reach)| {
@@ -42,7 +42,7 @@ pub(super) fn jagged_reach(lengths: &[u32], order: &[u32], reach: &mut [u32]) {
     });
 }
 
-/// Diagonal k reaches the first `diagonals[k + 1] - diagonals[k]` positions.
+/// Diagonal k has an entry for each of the first `diagonals[k + 1] - diagonals[k]` positions.
 pub(super) fn jagged_lengths<I: Offset>(order: &[u32], diagonals: &[I], lengths: &mut [u32]) {
     let mut reached = order.len();
     for k in 0..diagonals.len() {

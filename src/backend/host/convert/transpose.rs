@@ -1,5 +1,5 @@
 //! The transpose of a CSR matrix. Each task has a range of columns, whose entries are contiguous in the target, and
-//! goes through all rows: columns ascend, so a row's entries in the range are contiguous too. The result does not
+//! goes through all rows. As columns ascend, the entries of a row in the range are contiguous too. The result does not
 //! depend on the number of tasks.
 
 use crate::parallel::both;
@@ -7,13 +7,13 @@ use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset};
 use std::ops::Range;
 
-/// With fewer entries, one task does everything.
+/// A matrix with fewer entries is transposed by one task.
 const PARALLEL_FROM: usize = 1 << 15;
 
-/// The maximum number of tasks. There are few, since each of them reads the start and end of every row.
+/// The maximum number of tasks. It is small because each task reads the start and end of every row.
 const MOST_TASKS: usize = 16;
 
-/// The number of tasks for this many entries.
+/// Returns the number of tasks for this many entries.
 fn tasks(entries: usize) -> usize {
     if entries < PARALLEL_FROM { 1 } else { rayon::current_num_threads().min(MOST_TASKS) }
 }
@@ -38,7 +38,7 @@ pub(super) fn fill<O: Offset, P: Offset, V: Element>(
     });
 }
 
-/// Consecutive ranges of columns with about the same number of entries.
+/// Returns consecutive ranges of columns with about the same number of entries.
 fn column_ranges<P: Offset>(offsets: &[P], tasks: usize) -> Vec<Range<usize>> {
     let columns = offsets.len() - 1;
     let entries = offsets[columns].to_usize();

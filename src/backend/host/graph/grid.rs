@@ -1,4 +1,4 @@
-//! Numbers the points of a grid by their distances to corners.
+//! Numbers the points of a grid from their distances to its corners.
 
 use super::{Host, PARALLEL_FROM};
 use crate::backend::{Backend, GraphParts, UNREACHED};
@@ -6,12 +6,12 @@ use crate::parallel::prelude::*;
 use crate::scalar::Offset;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The number of the point with these distances from three corners; none if there is no such point.
+/// Returns the number of the point with these distances from three corners, or `None` if there is no such point.
 fn number_of([first, across_y, across_z]: [u32; 3], [x_size, y_size, z_size]: [usize; 3]) -> Option<usize> {
     if [first, across_y, across_z].contains(&UNREACHED) {
         return None;
     }
-    // Twice the coordinate along an axis, computed from the distances to both ends.
+    // Twice the coordinate along an axis follows from the distances to both ends.
     let along = |across: u32, size: usize| {
         let twice = (first as usize + size - 1).checked_sub(across as usize)?;
         (twice % 2 == 0 && twice / 2 < size).then_some(twice / 2)
@@ -39,7 +39,7 @@ pub(super) fn number(
     if !found.into_inner() || Host.fill(UNREACHED, new_to_old).is_err() {
         return false;
     }
-    // There are as many vertices as numbers, so if none occurs twice, none is missing.
+    // There are as many vertices as numbers, so if no number occurs twice, all occur.
     (0..).zip(&*old_to_new).all(|(vertex, &number)| {
         let before = std::mem::replace(&mut new_to_old[number as usize], vertex);
         before == UNREACHED

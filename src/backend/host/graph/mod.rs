@@ -18,7 +18,7 @@ use crate::scalar::{Element, Offset};
 use crate::work::look_at;
 use rayon::slice::ParallelSliceMut;
 
-/// The traversal of a smaller graph (vertices plus neighbours) ends before another thread has woken up.
+/// In a smaller graph (vertices plus neighbours), a traversal ends before another thread has woken up.
 const PARALLEL_FROM: usize = 1 << 16;
 
 impl GraphSteps for Host {
@@ -223,7 +223,7 @@ impl GraphSteps for Host {
         const NONE: u32 = u32::MAX;
         self.fill(NONE, colours)?;
         with_offsets!(graph.offsets, offsets => {
-            // used[c] = the last vertex that found the colour c taken.
+            // `used[c]` is the last vertex that has a neighbour of colour c.
             let mut used: Vec<u32> = Vec::new();
             for v in by_priority(graph.vertices)? {
                 let at = v as usize;
@@ -257,7 +257,7 @@ impl GraphSteps for Host {
     }
 }
 
-/// The vertices, in the order of decreasing priority.
+/// Returns the vertices in the order of decreasing priority.
 fn by_priority(vertices: usize) -> Result<Vec<u32>> {
     let mut order: Vec<u32> = Host.zeros(vertices)?;
     order.iter_mut().zip(0..).for_each(|(v, k)| *v = k);

@@ -1,4 +1,4 @@
-//! Breadth-first traversal, for levels and for the Cuthill-McKee order.
+//! Breadth-first traversals, which compute levels or the Cuthill-McKee order.
 
 use super::Host;
 use crate::backend::{Backend, GraphParts, PEERS_ONE_IN, Sweep, UNREACHED};
@@ -7,13 +7,13 @@ use crate::scalar::Offset;
 use crate::work::look_at;
 use std::mem::take;
 
-/// With this many vertices a graph does not fit the cache of a core.
+/// With at least this many vertices, a graph does not fit the cache of a core.
 const FAR_FROM: usize = 1 << 15;
 
-/// How many vertices ahead their neighbours are prefetched.
+/// Neighbours are prefetched this many vertices before they are used.
 const AHEAD: usize = 8;
 
-/// At most this many children of one vertex are sorted by insertion.
+/// At most this many children of a vertex are sorted by insertion.
 const INSERTION_UP_TO: usize = 24;
 
 fn check_vertex(vertex: u32, vertices: usize) -> Result<()> {
@@ -23,7 +23,8 @@ fn check_vertex(vertex: u32, vertices: usize) -> Result<()> {
     Err(Error::InvalidArgument(format!("vertex {vertex} of a graph with {vertices} vertices")))
 }
 
-/// Computes levels, which are [`UNREACHED`] before; `queue` has space for all vertices and one more, see [`collect`].
+/// Computes the levels, which must be [`UNREACHED`] before. `queue` has space for all vertices and one more, see
+/// [`collect`].
 pub(super) fn breadth_first<O: Offset>(
     offsets: &[O],
     indices: &[u32],
@@ -50,7 +51,7 @@ pub(super) fn breadth_first<O: Offset>(
                 ask_ahead((offsets, indices), &queue[..tail], place);
             }
             let v = queue[place] as usize;
-            // Branch-free, as in `collect`: whether a neighbour is new can't be predicted.
+            // Branch-free, as in `collect`, because no one can predict whether a neighbour is new.
             for &w in &indices[offsets[v].to_usize()..offsets[v + 1].to_usize()] {
                 let level = &mut levels[w as usize];
                 let is_new = *level == UNREACHED;
@@ -64,18 +65,18 @@ pub(super) fn breadth_first<O: Offset>(
     Ok(depth)
 }
 
-/// A breadth-first traversal of a graph, with its queue and marks.
+/// A breadth-first traversal of a graph, with its queue and the set of reached vertices.
 pub(super) struct Traversal<'a, O> {
     offsets: &'a [O],
     graph: GraphParts<'a, Host>,
-    /// 1 if a vertex has a position in the order.
+    /// 1 for each vertex that has a position in the order.
     reached: Vec<u8>,
-    /// The order of one component, and one more element, see [`collect`].
+    /// The order of one component, with one more element for [`collect`].
     queue: Vec<u32>,
 }
 
 impl<'a, O: Offset> Traversal<'a, O> {
-    /// A traversal of a graph, with no vertex reached yet.
+    /// Creates a traversal that has reached no vertex yet.
     pub(super) fn new(offsets: &'a [O], graph: GraphParts<'a, Host>) -> Result<Self> {
         let (reached, queue) = (Host.zeros(graph.vertices)?, Host.zeros(graph.vertices + 1)?);
         Ok(Traversal { offsets, graph, reached, queue })
@@ -104,7 +105,8 @@ impl<'a, O: Offset> Traversal<'a, O> {
         Ok(sweeps)
     }
 
-    /// Traverses every component, those with vertices of lowest degree first, and finds the peers of their roots.
+    /// Traverses every component, starting with the vertices of lowest degree, and finds the peers of their roots
+    /// ([`Sweep::peers`]).
     pub(super) fn all(&mut self, mut order: &mut [u32]) -> Result<Vec<Sweep>> {
         let degrees = self.graph.degrees;
         Error::check_dimension("length of the order", degrees.len(), order.len())?;
@@ -129,7 +131,7 @@ impl<'a, O: Offset> Traversal<'a, O> {
         let mut sweep = self.component(root, usize::MAX, order)?;
         let degree = |v: u32| self.graph.degrees[v as usize];
         let alike = order[1..sweep.vertices].iter().copied().filter(|&v| degree(v) == degree(root));
-        // The queue is unused between sweeps. If there are too many vertices, the rest need not be examined.
+        // The queue is unused between sweeps. If there are too many such vertices, the rest need not be examined.
         let most = sweep.vertices / PEERS_ONE_IN;
         let mut count = 0;
         for v in alike.take(most + 1) {
@@ -144,7 +146,7 @@ impl<'a, O: Offset> Traversal<'a, O> {
         Ok(sweep)
     }
 
-    /// Orders the component of `root` into the beginning of `order`, which has space only for this and later
+    /// Writes the order of `root`'s component to the beginning of `order`, which has space only for this and later
     /// components.
     fn component(&mut self, root: u32, limit: usize, order: &mut [u32]) -> Result<Sweep> {
         let degrees = self.graph.degrees;
@@ -181,9 +183,9 @@ impl<'a, O: Offset> Traversal<'a, O> {
                     sort_by_degree(&mut queue[tail..tail + found], degrees);
                 }
                 tail += found;
-                // Every later neighbour of the vertex at `place` is before `tail`; if the vertex has children, the last
-                // one is right before `tail`. A vertex without children comes after one whose last child is there. So
-                // the maximum over all vertices is the bandwidth.
+                // Every neighbour of the vertex at `place` that comes after it is before `tail`, and its last child, if
+                // it has children, is right before `tail`. The last child of an earlier vertex is there if it has none.
+                // So the maximum over all vertices is the bandwidth.
                 sweep.bandwidth = sweep.bandwidth.max(tail - 1 - place);
                 if sweep.bandwidth > limit {
                     sweep.complete = false;
@@ -211,7 +213,7 @@ impl<'a, O: Offset> Traversal<'a, O> {
     }
 }
 
-/// Prefetches the data of vertices further on in the queue, which the hardware can't predict.
+/// Prefetches the data of vertices further on in the queue, because the hardware can't predict them.
 #[inline(always)]
 fn ask_ahead<O: Offset>((offsets, indices): (&[O], &[u32]), queue: &[u32], place: usize) {
     if let Some(&v) = queue.get(place + 2 * AHEAD) {
@@ -235,9 +237,9 @@ fn prefetch<T>(data: &[T], index: usize) {
     let _ = (data, index);
 }
 
-/// Copies the unreached neighbours to the beginning of `room`, and returns how many there are. Without a branch on
-/// whether a vertex is reached: it would be mispredicted about once a vertex, which costs more than the superfluous
-/// stores, the last of which is one element after the last child.
+/// Copies the unreached neighbours to the beginning of `room`, and returns their number. It does not branch on whether
+/// a vertex is reached: the branch would be mispredicted about once for each vertex, which costs more than superfluous
+/// stores. The last of these goes one element beyond the last child.
 #[inline(always)]
 fn collect(neighbours: &[u32], reached: &mut [u8], room: &mut [u32]) -> usize {
     let mut found = 0;
@@ -250,7 +252,7 @@ fn collect(neighbours: &[u32], reached: &mut [u8], room: &mut [u32]) -> usize {
     found
 }
 
-/// Sorts ascending vertices by (degree, number).
+/// Sorts vertices, which are given in ascending order, by (degree, number).
 #[inline(always)]
 fn sort_by_degree(vertices: &mut [u32], degrees: &[u32]) {
     if vertices.len() > INSERTION_UP_TO {
@@ -269,7 +271,7 @@ fn sort_by_degree(vertices: &mut [u32], degrees: &[u32]) {
     }
 }
 
-/// All vertices by (degree, number).
+/// Returns all vertices, sorted by (degree, number).
 fn by_degree(degrees: &[u32]) -> Result<Vec<u32>> {
     let longest = degrees.iter().max().map_or(0, |&d| d as usize);
     let mut starts: Vec<u32> = Host.zeros(longest + 2)?;

@@ -8,8 +8,8 @@ use crate::scalar::{Offset, Scalar, Widen};
 /// The minimum number of rows in a task.
 const ROWS: usize = 256;
 
-/// Y = alpha A X + beta Y. A row's sums are over its nonzeros in order, so the bits depend neither on the number of
-/// threads nor on the number of vectors.
+/// Y = alpha A X + beta Y. A row's sums add its nonzeros in order, so the bits depend neither on the number of threads
+/// nor on the number of vectors.
 pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
     offsets: &[O],
     indices: &[u32],
@@ -25,7 +25,7 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
     y.par_chunks_mut(vectors).with_min_len(ROWS).enumerate().for_each(|(row, y)| {
         let range = offsets[row].to_usize()..offsets[row + 1].to_usize();
         let entries = (&indices[range.clone()], &values[range]);
-        // The sums of this many vectors stay in registers together.
+        // Sums of up to eight vectors stay in registers.
         let mut first = 0;
         while first < vectors {
             first += match vectors - first {
@@ -38,7 +38,7 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
     });
 }
 
-/// A row times WIDTH of the vectors, from the given first one on. Returns WIDTH.
+/// Multiplies a row with WIDTH of the vectors, starting with `first`. Returns WIDTH.
 #[inline(always)]
 fn part<const WIDTH: usize, V: Widen<T>, T: Scalar>(
     (columns, values): (&[u32], &[V]),

@@ -1,5 +1,5 @@
-//! Products of the compressed format. Runs of rows of one kind are summed together, entry by entry, and so are the
-//! lanes of a slice; in both cases every row's sum is computed from left to right.
+//! Products of the compressed format. Runs of rows of one kind are summed together, entry by entry, and so are the rows
+//! of a slice. In both cases every row's sum is added from left to right.
 
 use super::{Scale, transposed};
 use crate::backend::host::compressed::{Reader, at};
@@ -11,20 +11,19 @@ use crate::parallel::both;
 use crate::parallel::{prelude::*, task_of, worth_a_thread};
 use crate::scalar::{Offset, Scalar, Widen};
 
-/// Positions of one task, at least and at most.
+/// The number of positions in a task: the minimum and the maximum.
 const LEAST: usize = 1 << 10;
 const TASK: usize = 1 << 13;
 
-/// Positions of one task for this number of rows: whole windows.
+/// Returns the number of positions in a task for this number of rows, a multiple of a window.
 fn task_size(rows: usize) -> usize {
     task_of(rows, LEAST, TASK).next_multiple_of(COMPRESSED_WINDOW)
 }
 
-/// Rows of a run that are summed together; their sums stay in the first-level cache.
+/// The number of rows of a run that are summed together. Their sums stay in the first-level cache.
 const RUN: usize = 512;
 
-/// y\[row\] = finish(state, row, sum of the row, y\[row\]); returns the state of each task, in order. Long rows are
-/// skipped.
+/// y\[row\] = finish(state, row, sum of the row, y\[row\]). Returns the state of each task, in order. Skips long rows.
 pub(super) fn product<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
     a: CompressedParts<'_, V, Host>,
     value: impl Fn(V) -> T + Sync + Send + Copy,
@@ -48,7 +47,7 @@ pub(super) fn product<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
     }
 }
 
-/// The rows of a task, run by run.
+/// Computes the rows of a task, run by run.
 fn lines<T: Scalar>(
     kinds: KindParts<'_, Host>,
     table: &[T],
@@ -76,7 +75,7 @@ fn lines<T: Scalar>(
     }
 }
 
-/// Adds the products of a run's rows, with the widest vector instructions of this machine.
+/// Adds the products of a run's rows to their sums, with the widest vector instructions of this machine.
 fn run<T: Scalar>(values: &[T], distances: &[u32], base: u32, x: &[T], sums: &mut [T]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
@@ -86,14 +85,14 @@ fn run<T: Scalar>(values: &[T], distances: &[u32], base: u32, x: &[T], sums: &mu
     run_any(values, distances, base, x, sums);
 }
 
-/// As [`run_any`]; multiplications and additions are not fused, so the bits are the same.
+/// [`run_any`] with AVX2. Multiplications and additions are not fused, so the bits are the same.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn run_avx2<T: Scalar>(values: &[T], distances: &[u32], base: u32, x: &[T], sums: &mut [T]) {
     run_any(values, distances, base, x, sums);
 }
 
-/// Four entries at a time, so that a sum is loaded and stored once for four products.
+/// Processes four entries at a time, so that a sum is loaded and stored once for four products.
 #[inline(always)]
 fn run_any<T: Scalar>(values: &[T], distances: &[u32], base: u32, x: &[T], sums: &mut [T]) {
     let n = sums.len();
@@ -117,7 +116,8 @@ fn run_any<T: Scalar>(values: &[T], distances: &[u32], base: u32, x: &[T], sums:
     }
 }
 
-/// A slice: its words, the start of its places, and its width.
+/// A slice: its words, the number of words for a quad, how many of these are for columns, its first place, and its
+/// width.
 struct Section<'a> {
     words: &'a [u32],
     per_quad: usize,
@@ -185,7 +185,7 @@ fn sections<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
                 *row = a.order.map_or(position, |order| order.row(position)) as u32;
             }
             sums(first / SECTION, here, &mut out);
-            // A window is never divided, so the positions of a task hold the rows of that task.
+            // Tasks are multiples of windows, so the positions of a task contain exactly the rows with these numbers.
             for (&row, &sum) in both(here, &out) {
                 let y = &mut y[row as usize - start];
                 *y = finish(&mut state, row as usize, sum, *y);
@@ -196,7 +196,7 @@ fn sections<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
     y.par_chunks_mut(size).enumerate().with_min_len(worth_a_thread(TASK / size)).map(task).collect()
 }
 
-/// Adds a slice's products; `number(k, lane)` is the value of entry k.
+/// Adds a slice's products to its rows' sums. `number(k, lane)` returns the value of entry k.
 #[inline(always)]
 fn columns<T: Scalar>(
     columns: CompressedColumns<'_, Host>,
@@ -251,7 +251,7 @@ fn columns<T: Scalar>(
     }
 }
 
-/// Adds alpha times the sums of long rows, one row after another.
+/// Adds alpha times the sums of long rows to y, one row after another.
 pub(super) fn add_long<V: Widen<T> + Scalar, T: Scalar>(
     long: LongParts<'_, V, Host>,
     value: impl Fn(V) -> T + Sync + Send + Copy,

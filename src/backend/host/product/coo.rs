@@ -1,12 +1,13 @@
-//! Products of coordinates, sorted by row: each task takes a fixed number of entries. A task owns the rows that end in
-//! it; its part of a row that an earlier task owns is returned as a carry, and carries are added at the end, in order.
+//! Products of coordinates, sorted by row. Each task takes a fixed number of entries, and owns the rows that end in it.
+//! If it has a part of a row that another task owns, it returns the part as a carry; carries are added at the end, in
+//! order.
 
 use super::{Scale, transposed};
 use crate::backend::{CooParts, Host};
 use crate::parallel::prelude::*;
 use crate::scalar::{Scalar, Widen};
 
-/// Entries of one task.
+/// The number of entries in a task.
 const TASK: usize = 1 << 15;
 
 /// y = alpha A x + beta y.
@@ -19,7 +20,7 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
 ) {
     let entries = a.values.len();
     let mut tasks = Vec::with_capacity(entries.div_ceil(TASK));
-    // Task t owns the rows after the last row of task t - 1, up to its own last row; the final one owns the rest.
+    // Task t owns the rows after the last row of task t - 1, up to its own last row. The final task owns the rest.
     let (mut owned, mut rest) = (0, &mut *y);
     for start in (0..entries.max(1)).step_by(TASK) {
         let end = (start + TASK).min(entries);
@@ -49,7 +50,7 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
         (first, carry)
     };
     for (first, carry) in tasks.into_par_iter().map(run).collect() {
-        // Without a carry y must stay as it is: adding a zero would turn -0 into +0.
+        // Without a carry y must not change: adding a zero would turn -0 into +0.
         if let Some(carry) = carry {
             y[first - 1] += scale.alpha * carry;
         }

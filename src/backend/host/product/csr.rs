@@ -13,27 +13,28 @@ const TASK: usize = 1 << 13;
 /// The maximum number of tasks: their sums are on the stack, so that a product allocates nothing.
 const MOST_TASKS: usize = 512;
 
-/// The minimum number of nonzeros plus rows for each thread without a team.
+/// The minimum number of nonzeros plus rows for each thread, outside of a team.
 const AT_ONCE: usize = 1 << 15;
 
-/// This many nonzeros stay in a cache, for which prefetching does not pay.
+/// Up to this many nonzeros stay in a cache, so prefetching does not pay.
 const NEAR: usize = 1 << 17;
 
-/// A longer row is summed in pieces of this length, by several threads.
+/// A longer row is summed by several threads, in pieces of this length.
 const LONG: usize = 1 << 16;
 
-/// Nonzeros plus rows before a row.
+/// Returns the number of nonzeros plus rows before a row.
 fn work<O: Offset>(offsets: &[O], row: usize) -> usize {
     offsets[row].to_usize() + row
 }
 
-/// Part `number` of `count` equal parts of a total: the count is small, so nothing overflows.
+/// Returns the start of part `number` if a total is divided into `count` equal parts. The count is small, so nothing
+/// overflows.
 fn share(number: usize, count: usize, total: usize) -> usize {
     (number as u64 * total as u64 / count as u64) as usize
 }
 
-/// Rows cut into tasks of about equally many nonzeros plus rows, each with its part of y. The cuts depend only on the
-/// matrix, so fused sums do not depend on the number of threads. A task may have no rows.
+/// Rows that are divided into tasks of about equally many nonzeros plus rows, each with its part of y. The division
+/// depends only on the matrix, so fused sums do not depend on the number of threads. A task may have no rows.
 struct Tasks<'a, O, T> {
     offsets: &'a [O],
     /// The number of tasks.
@@ -41,14 +42,14 @@ struct Tasks<'a, O, T> {
     numbers: Range<usize>,
     rows: Range<usize>,
     y: &'a mut [T],
-    /// One element per task for its sum; empty if no sums are computed.
+    /// One element per task for its sum; empty if no sums are needed.
     sums: &'a mut [T],
 }
 
-/// The work of a task on its rows and their part of y; returns its sum.
+/// The work of a task: gets its rows and their part of y, and returns its sum.
 type OfTask<'f, T> = &'f (dyn Fn(Range<usize>, &mut [T]) -> T + Sync);
 
-/// The number of tasks for all rows.
+/// Returns the number of tasks for all rows.
 fn count<O: Offset>(offsets: &[O]) -> usize {
     work(offsets, offsets.len() - 1).div_ceil(TASK).clamp(1, MOST_TASKS)
 }
@@ -59,7 +60,7 @@ impl<'a, O: Offset, T: Send> Tasks<'a, O, T> {
         Self { offsets, count, numbers: 0..count, rows: 0..offsets.len() - 1, y, sums }
     }
 
-    /// The first row of a task, among the remaining rows: the first that ends beyond the task's share of the work.
+    /// Returns the first row of a task: the first one that ends beyond the work of all earlier tasks.
     fn first_row(&self, number: usize) -> usize {
         let rows = self.offsets.len() - 1;
         if number == self.count {
@@ -67,7 +68,8 @@ impl<'a, O: Offset, T: Send> Tasks<'a, O, T> {
         }
         let total = work(self.offsets, rows);
         let target = share(number, self.count, total);
-        // Loading offsets costs a cache miss each, so the search first assumes equal rows, and bisects if that fails.
+        // Each offset costs a cache miss, so the search first assumes that rows have equal lengths, and bisects if that
+        // fails.
         let (mut low, mut high) = (self.rows.start, self.rows.end);
         let mut guess = share(number, self.count, rows);
         let rows_each = rows as f64 / total as f64;
@@ -87,7 +89,7 @@ impl<'a, O: Offset, T: Send> Tasks<'a, O, T> {
         low
     }
 
-    /// The first `middle` tasks, and the others.
+    /// Splits into the first `middle` tasks and the others.
     fn split_at(self, middle: usize) -> (Self, Self) {
         let Self { offsets, count, ref numbers, ref rows, .. } = self;
         let (number, first) = (numbers.start + middle, self.first_row(numbers.start + middle));
@@ -115,8 +117,8 @@ impl<'a, O: Offset, T: Send> Tasks<'a, O, T> {
     }
 }
 
-/// Runs `body` on all rows, divided among threads. Compiled for each type of offsets and scalars, and not for each
-/// body.
+/// Runs `body` on all rows, divided among threads. It is compiled for each type of offsets and scalars, but not for
+/// each body.
 fn each_task<O: Offset, T: Send>(offsets: &[O], y: &mut [T], sums: &mut [T], body: OfTask<'_, T>) {
     let mut tasks = Tasks::new(offsets, y, sums);
     let of_a_task = work(offsets, offsets.len() - 1).div_ceil(tasks.count);
@@ -136,7 +138,7 @@ fn each_task<O: Offset, T: Send>(offsets: &[O], y: &mut [T], sums: &mut [T], bod
     cut.into_par_iter().for_each(|tasks| tasks.run(body));
 }
 
-/// The sum of a row's products, with four partial sums to overlap additions.
+/// Returns the sum of a row's products, with four partial sums so that additions can overlap.
 #[inline(always)]
 fn row_sum<V: Copy, T: Scalar>(indices: &[u32], values: &[V], value: impl Fn(V) -> T, x: &[T]) -> T {
     let (index_chunks, index_rest) = indices.as_chunks::<4>();
@@ -164,7 +166,7 @@ fn long_row_sum<V: Element, T: Scalar>(
     pieces.map(|(j, v)| row_sum(j, v, &value, x)).collect().into_iter().sum()
 }
 
-/// The sum of a row of any length.
+/// Returns the sum of a row of any length.
 pub(super) fn row_total<V: Element, T: Scalar>(
     indices: &[u32],
     values: &[V],
@@ -218,7 +220,7 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
     y: &mut [T],
 ) {
     let arrays = (offsets, indices, values);
-    // The usual case has its own loop, with two multiplications less per row.
+    // The usual case has its own loop, which saves two multiplications per row.
     if scale.alpha == T::one() && scale.beta == T::zero() {
         each_task(offsets, y, &mut [], &|rows, y| {
             row_sums(arrays, rows, value, x, y, |_, sum, y| *y = sum);
@@ -279,7 +281,7 @@ pub(super) fn transposed<O: Offset, V: Widen<T>, T: Scalar>(
     y: &mut [T],
 ) {
     let blocks = transposed::blocks(values.len(), y.len());
-    // The rows whose entries start in the block's share of the nonzeros.
+    // The rows whose entries start within this block of the nonzeros.
     let rows = |b| {
         let share = transposed::block(values.len(), blocks, b);
         let at = |e: usize| offsets[..x.len()].partition_point(|o| o.to_usize() < e);
@@ -305,7 +307,8 @@ mod tests {
     use super::*;
     use std::sync::Mutex;
 
-    /// The rows of all tasks. If `halves`, the tasks are split into halves first; otherwise they are taken one by one.
+    /// Returns the rows of all tasks. With `halves`, the tasks are first split into halves again and again; otherwise
+    /// they are taken one by one.
     fn ranges(offsets: &[u32], halves: bool) -> Vec<Range<usize>> {
         let (mut y, ranges) = (vec![0_u8; offsets.len() - 1], Mutex::new(Vec::new()));
         let mut parts = vec![Tasks::new(offsets, &mut y, &mut [])];

@@ -1,29 +1,30 @@
-//! Products by diagonals: each task takes consecutive slices. The diagonals of a slice are processed one after another
-//! with one sum for each row; along a diagonal the values and x are contiguous, so nothing is gathered.
+//! Products of matrices stored by diagonals. Each task takes consecutive slices. The diagonals of a slice are processed
+//! one after another, with one sum for each row. Along a diagonal the values and x are contiguous, so nothing is
+//! gathered.
 //!
-//! If half of a matrix is stored, the mirror images of a slice's diagonal are 32 consecutive values too, usually from
-//! two slices. They are added first, so that a row's entries are always added in the order of their columns.
+//! If half of a matrix is stored, the mirror images of a diagonal in a slice are 32 consecutive values too, usually
+//! from two slices. They are added first, so that a row's entries are always added in the order of their columns.
 //!
-//! The value for a missing entry is a NaN, so it is not tested for at first: only rows whose sum is not finite are
-//! summed again, entry by entry.
+//! A missing entry is stored as a NaN, and is not tested for at first. Only if the sum of a row is not finite, the row
+//! is summed again, entry by entry.
 
 use super::{Scale, prefetch};
 use crate::backend::{DIA_SECTION, DiaParts, Host, is_no_entry, no_entry};
 use crate::parallel::{prelude::*, task_of, worth_a_thread};
 use crate::scalar::{Scalar, Widen};
 
-/// Values are prefetched this many places ahead: 8 KiB in double precision. Measured on a 2-core AMD EPYC, f64: 7
-/// points 128^3 6.2 ms, 7.5 without; 27 points 100^3 9.5 ms, while each diagonal as one piece took 15.
+/// Values are prefetched this many places ahead, 8 KiB in double precision. Measured on a 2-core AMD EPYC in f64: 7
+/// points on 128^3 take 6.2 ms instead of 7.5; 27 points on 100^3 take 9.5 ms, and 15 with each diagonal in one piece.
 const AHEAD: usize = 1 << 10;
 
-/// Approximate number of stored entries of one task, at least and at most.
+/// The approximate number of stored entries in a task: the minimum and the maximum.
 const LEAST: usize = 1 << 13;
 const TASK: usize = 1 << 15;
 
-/// Columns of one task of the transposed product.
+/// The number of columns in a task of the transposed product.
 const COLUMNS: usize = 1 << 11;
 
-/// A matrix, and the conversion of its values to those of the product.
+/// A matrix, and the conversion of its values to the precision of the product.
 #[derive(Clone, Copy)]
 struct Rows<'a, V: Scalar, F> {
     a: DiaParts<'a, V, Host>,
@@ -31,7 +32,7 @@ struct Rows<'a, V: Scalar, F> {
 }
 
 impl<V: Scalar, F> Rows<'_, V, F> {
-    /// A row's sum, entry by entry.
+    /// Returns a row's sum, added entry by entry.
     fn sum<T: Scalar>(&self, row: usize, x: &[T]) -> T
     where
         F: Fn(V) -> T,
@@ -41,7 +42,7 @@ impl<V: Scalar, F> Rows<'_, V, F> {
         sum
     }
 
-    /// Adds the products of a slice's rows on one diagonal, where `x` has the first `count` columns from `start` on.
+    /// Adds the products of a slice's rows on one diagonal. Row k of the slice has column `start` + k.
     #[inline(always)]
     fn add<T: Scalar>(
         &self,
@@ -54,7 +55,8 @@ impl<V: Scalar, F> Rows<'_, V, F> {
         F: Fn(V) -> T,
     {
         let inside = usize::try_from(start).ok().and_then(|start| x.get(start..start + DIA_SECTION));
-        // Whole sections inside of the matrix have their own loop, with a constant length and no bounds checks.
+        // Slices that are completely inside of the matrix have their own loop, with a constant length and no bounds
+        // checks.
         if let Some(x) = inside {
             for lane in 0..DIA_SECTION {
                 sums[lane] += (self.value)(values[lane]) * x[lane];
@@ -67,8 +69,7 @@ impl<V: Scalar, F> Rows<'_, V, F> {
         }
     }
 
-    /// The mirror images on diagonal `k` for the slice that starts with row `first`: those from row `start` on, which
-    /// may be negative.
+    /// Returns 32 mirror images on diagonal `k`: those from row `start` on, which may be negative.
     #[inline(always)]
     fn images(&self, k: usize, start: i64) -> [V; DIA_SECTION] {
         let mut images = [no_entry(); DIA_SECTION];
@@ -87,7 +88,7 @@ impl<V: Scalar, F> Rows<'_, V, F> {
         images
     }
 
-    /// The sums of the slice that starts with row `first` and has `count` rows.
+    /// Returns the sums of the slice that starts with row `first` and has `count` rows.
     #[inline(always)]
     fn section<T: Scalar>(&self, first: usize, count: usize, x: &[T]) -> [T; DIA_SECTION]
     where
@@ -114,7 +115,7 @@ impl<V: Scalar, F> Rows<'_, V, F> {
     }
 }
 
-/// y\[row\] = finish(state, row, sum of the row, y\[row\]); returns the state of each task, in order.
+/// y\[row\] = finish(state, row, sum of the row, y\[row\]). Returns the state of each task, in order.
 pub(super) fn product<V: Scalar, T: Scalar, S: Default + Send>(
     a: DiaParts<'_, V, Host>,
     value: impl Fn(V) -> T + Sync + Send + Copy,
@@ -144,7 +145,7 @@ pub(super) fn product<V: Scalar, T: Scalar, S: Default + Send>(
 }
 
 /// y = alpha A^T x + beta y. The entries of a column are on the diagonals from the last to the first, so each element
-/// of y is a separate sum, in the order of rows.
+/// of y is a separate sum in the order of rows.
 pub(super) fn transposed<V: Widen<T> + Scalar, T: Scalar>(
     a: DiaParts<'_, V, Host>,
     value: impl Fn(V) -> T + Sync + Send + Copy,

@@ -1,4 +1,4 @@
-//! Products of ELL: each task takes consecutive rows, a strip of a few at a time, and goes through the columns of the
+//! Products of ELL. Each task takes consecutive rows, in strips of a few rows, and goes through the columns of the
 //! padded rectangle with one sum for each row.
 
 use super::{Scale, prefetch, transposed};
@@ -6,16 +6,16 @@ use crate::backend::{EllParts, Host};
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Scalar, Widen};
 
-/// Rows of a strip: for every column it reads two whole cache lines of values and one of indices, each once.
+/// The number of rows in a strip: in every column, two whole cache lines of values and one of indices.
 const STRIP: usize = 16;
 
-/// Rows of one task.
+/// The number of rows in a task.
 const TASK: usize = 1 << 12;
 
 /// Entries are prefetched this many rows ahead, in every column.
 const AHEAD: usize = 64;
 
-/// Rows that the transposed product processes together; their part of x stays in the cache.
+/// The number of rows that the transposed product processes together. Their part of x stays in the cache.
 const BLOCK: usize = 1 << 8;
 
 /// y = alpha A x + beta y.
@@ -36,7 +36,7 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
     });
 }
 
-/// The sums of the `count` rows from `first` on, at most [`STRIP`].
+/// Returns the sums of the `count` rows from `first` on, at most [`STRIP`].
 #[inline(always)]
 fn strip_sums<V: Element, T: Scalar>(
     a: EllParts<'_, V, Host>,
@@ -63,7 +63,7 @@ fn strip_sums<V: Element, T: Scalar>(
     sums
 }
 
-/// The smallest and the largest length.
+/// Returns the smallest and the largest length.
 #[inline]
 pub(super) fn bounds(lengths: &[u32]) -> (usize, usize) {
     let (low, high) = lengths.iter().fold((u32::MAX, 0), |(low, high), &n| (low.min(n), high.max(n)));

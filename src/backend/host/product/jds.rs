@@ -1,5 +1,5 @@
-//! Products of jagged diagonals: each task takes consecutive positions, a strip of a few at a time, and goes through
-//! the diagonals that reach it with one sum for each row; sums are written to y through the row order.
+//! Products of jagged diagonals. Each task takes consecutive positions, in strips of a few, and goes through the
+//! diagonals that reach them with one sum for each row. The row order says where sums are written in y.
 
 use super::shared::SharedRows;
 use super::{Scale, prefetch, transposed};
@@ -8,19 +8,19 @@ use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar, Widen};
 use std::ops::Range;
 
-/// Positions of a strip, whose sums stay in registers.
+/// The number of positions in a strip. Their sums stay in registers.
 const STRIP: usize = 16;
 
-/// Positions of one task.
+/// The number of positions in a task.
 const TASK: usize = 1 << 12;
 
 /// Entries are prefetched this many positions ahead, in every diagonal.
 const AHEAD: usize = 64;
 
-/// Positions that the transposed product processes together; their part of x stays in the cache.
+/// The number of positions that the transposed product processes together. Their part of x stays in the cache.
 const BLOCK: usize = 1 << 8;
 
-/// For each diagonal that reaches the positions, the range of its entries for them.
+/// Returns, for each diagonal that reaches these positions, the range of its entries for them.
 fn spans<O: Offset>(offsets: &[O], positions: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     offsets.windows(2).map_while(move |ends| {
         let (start, end) = (ends[0].to_usize(), ends[1].to_usize());

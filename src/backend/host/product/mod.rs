@@ -1,7 +1,7 @@
 //! Products on the CPU, one file for each layout.
 //!
-//! A task takes consecutive rows (or positions in the row order) with about the same number of entries; the cuts depend
-//! only on the matrix. Transposed products collect into private vectors, see `transposed`.
+//! A task takes consecutive rows (or positions in the row order) with about the same number of entries. The division
+//! depends only on the matrix. Transposed products are accumulated in private vectors, see `transposed`.
 
 mod block;
 mod compressed;
@@ -35,14 +35,15 @@ struct Scale<T> {
 }
 
 impl<T: Scalar> Scale<T> {
-    /// The new value of an element of y, from its row's sum and its old value, which is used only if beta is not zero.
+    /// Returns the new value of an element of y from its row's sum and its old value, which is not used if beta is
+    /// zero.
     #[inline(always)]
     fn finish(self, sum: T, y: T) -> T {
         if self.beta == T::zero() { self.alpha * sum } else { self.alpha * sum + self.beta * y }
     }
 }
 
-/// Runs the body with `$value` bound to the function that widens a stored value, and conjugates it if `op` says so.
+/// Compiles the body with `$value` as the function that promotes a stored value, and conjugates it if `op` does.
 macro_rules! with_value {
     ($op:expr, $value:ident => $body:expr) => {
         if $op.conjugates() && T::COMPLEX {

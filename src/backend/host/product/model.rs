@@ -3,11 +3,10 @@
 
 use crate::backend::{CompressionRule, ProductModel};
 
-/// Distributing a product to the threads takes 2 us, in which 80 kB could be copied; a sample takes 0.2 ms. A
-/// conversion takes 6 to 20 products. Diagonals are read at 0.8 of the speed of CSR (7 points 128^3 and 27 points
-/// 100^3), but take two thirds of the bytes. The compressed format processes runs of equal rows: 2.1 (5 points,
-/// 1000^2), 3.3 (27, 70^3) and 4.5 (7, 100^3) bytes could be copied in the time of an entry; without runs it is slower
-/// than CSR.
+/// Distributing a product to the threads takes 2 us, the time to copy 80 kB; a sample takes 0.2 ms. A conversion takes
+/// as long as 6 to 20 products. Diagonals are read at 0.8 of the speed of CSR (7 points on 128^3 and 27 points on
+/// 100^3), but have two thirds of its bytes. The compressed format processes runs of equal rows: an entry takes the
+/// time to copy 2.1 bytes (5 points, 1000^2), 3.3 (27, 70^3) or 4.5 (7, 100^3). Without runs it is slower than CSR.
 pub(super) const MODEL: ProductModel = ProductModel::new(
     8e4,
     8e6,

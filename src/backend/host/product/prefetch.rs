@@ -4,10 +4,10 @@
 //! misses to start again; prefetching some kilobytes ahead keeps more loads in flight. Measured on a 2-core AMD EPYC,
 //! 7-point stencil on 160^3 points in CSR: 22 GB/s without, 30 with.
 
-/// How many entries ahead of its use an entry's value is prefetched.
+/// The value of an entry is prefetched this many entries before its use.
 pub(super) const AHEAD: usize = 256;
 
-/// Entries between two prefetches: one cache line of values in double precision, half a line of columns.
+/// The number of entries between two prefetches: one cache line of values in double precision, half a line of columns.
 const STEP: usize = 8;
 
 /// Prefetches the cache line of element `at`, which may be beyond the end of the slice.
@@ -29,18 +29,18 @@ pub(super) fn address<T>(address: *const T) {
     let _ = address;
 }
 
-/// Prefetches values `start..end`, at least one.
+/// Prefetches the values `start..end`, or one if the range is empty.
 #[inline(always)]
 pub(super) fn values<V>(values: &[V], start: usize, end: usize) {
     line(values, start);
     (start + STEP..end).step_by(STEP).for_each(|at| line(values, at));
 }
 
-/// Prefetches entries `start..end`, at least one.
+/// Prefetches the entries `start..end`, or one if the range is empty.
 #[inline(always)]
 pub(in crate::backend::host) fn entries<V>(indices: &[u32], values: &[V], start: usize, end: usize) {
-    // The first cache lines are prefetched separately: a short row needs no more, and setting up the loops would cost
-    // as much as its product.
+    // The first cache lines are prefetched separately: a short row needs no more, and to set up the loops would take as
+    // long as its product.
     line(values, start);
     line(indices, start);
     let (mut value, mut index) = (start + STEP, start + 2 * STEP);

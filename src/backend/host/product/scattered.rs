@@ -10,10 +10,10 @@ use crate::parallel::prelude::*;
 use crate::parallel::vectorised;
 use crate::scalar::{Offset, Scalar, Widen};
 
-/// Blocks of a task.
+/// The number of blocks in a task.
 const TASK: usize = 1 << 9;
 
-/// How many members ahead x and y are prefetched: scattered unknowns are in a cache line each.
+/// x and y are prefetched this many members ahead, because each scattered unknown has its own cache line.
 const AHEAD: usize = 32;
 
 pub(in crate::backend::host) fn product<T: Scalar>(
@@ -73,7 +73,7 @@ impl<T: Scalar> Product<'_, T> {
     }
 }
 
-/// The product of a block with x, in a loop of constant length.
+/// Returns the product of a block with x, from a loop of constant length.
 #[inline(always)]
 fn of_size<T: Scalar>(members: &[u32], values: &[T::Narrow], x: &[T]) -> [T; MOST_OF_BLOCK as usize] {
     match members.len() {

@@ -1,4 +1,4 @@
-//! Products of SELL-C-sigma: each task takes consecutive chunks; within a chunk, C sums advance together.
+//! Products of SELL-C-sigma. Each task takes consecutive slices, and computes the C sums of a slice together.
 
 use super::ell::bounds;
 use super::prefetch::{self, AHEAD};
@@ -10,10 +10,10 @@ use crate::parallel::prelude::*;
 use crate::scalar::{Scalar, Widen};
 use std::ops::Range;
 
-/// Stored entries plus positions of one task.
+/// The number of stored entries plus positions in a task.
 const TASK: usize = 1 << 15;
 
-/// Splits the chunks into ranges of about [`TASK`] entries plus positions; depends only on the matrix.
+/// Splits the slices into ranges of about [`TASK`] entries plus positions. The split depends only on the matrix.
 fn tasks(offsets: OffsetsRef<'_, Host>, height: usize) -> Vec<Range<usize>> {
     let chunks = offsets.len() - 1;
     let work = |chunk: usize| at(offsets, chunk) + chunk * height;
@@ -30,7 +30,8 @@ fn tasks(offsets: OffsetsRef<'_, Host>, height: usize) -> Vec<Range<usize>> {
     ranges
 }
 
-/// The sums of one chunk's rows, in lane order; `entries` are those of the chunk, in columns of `sums.len()` places.
+/// Computes the sums of a slice's rows, in the order of positions. `entries` are those of the slice, in columns of
+/// `sums.len()` places.
 #[inline(always)]
 fn chunk_sums<V: Copy, T: Scalar>(
     sums: &mut [T],
@@ -64,7 +65,7 @@ fn chunk_sums<V: Copy, T: Scalar>(
     }
 }
 
-/// As [`chunk_sums`], with the usual heights as constants, so that their sums stay in registers.
+/// [`chunk_sums`] with the usual heights as constants, so that their sums stay in registers.
 #[inline(always)]
 fn sums_of<V: Copy, T: Scalar>(
     sums: &mut [T],
@@ -83,7 +84,7 @@ fn sums_of<V: Copy, T: Scalar>(
     }
 }
 
-/// y\[row\] = finish(state, row, sum of the row, y\[row\]); returns the state of each task, in order.
+/// y\[row\] = finish(state, row, sum of the row, y\[row\]). Returns the state of each task, in order.
 pub(super) fn product<V: Widen<T>, T: Scalar, S: Default + Send>(
     a: SellParts<'_, V, Host>,
     value: impl Fn(V) -> T + Sync + Send + Copy,
@@ -134,7 +135,7 @@ pub(super) fn product<V: Widen<T>, T: Scalar, S: Default + Send>(
                         let first = chunk(s, &mut sums);
                         for (position, &sum) in sums.iter().enumerate().take(a.rows - first) {
                             let position = first + position;
-                            // SAFETY: each position belongs to one chunk, and each chunk to one task.
+                            // SAFETY: each position belongs to one slice, and each slice to one task.
                             unsafe { y.update(position, |row, old| finish(&mut state, row, sum, old)) };
                         }
                     }

@@ -1,11 +1,11 @@
-//! Writes y through a row order from many threads.
+//! Writes to y through a row order from many threads.
 
 use super::prefetch;
 use crate::backend::{Host, RowOrderRef};
 use std::marker::PhantomData;
 
-/// A vector whose elements are written by many threads, each element by one thread: the one that has the position at
-/// which the row order has that row.
+/// A vector that many threads write. Each element is written by one thread: the one that processes the position at
+/// which the row order has this row.
 pub(super) struct SharedRows<'a, T> {
     data: *mut T,
     order: &'a [u32],

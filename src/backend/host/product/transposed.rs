@@ -1,5 +1,5 @@
-//! y = alpha A^T x + beta y without an index of the columns: rows are cut into a few blocks; each block adds its
-//! products to a private vector over the columns that it touches; then every element of y is the sum over the blocks,
+//! y = alpha A^T x + beta y without an index by columns. The rows are divided into a few blocks, and each block adds
+//! its products to a private vector over the columns that it has. Then every element of y is the sum over the blocks,
 //! in order. The number of blocks depends only on the matrix, so the sums do not depend on the number of threads.
 
 use super::Scale;
@@ -7,18 +7,18 @@ use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 use std::ops::Range;
 
-/// The minimum number of entries for which a separate block pays.
+/// The minimum number of entries for which an additional block pays.
 const SMALLEST: usize = 1 << 15;
 
-/// Elements of y of one task.
+/// The number of elements of y in a task.
 const CHUNK: usize = 1 << 12;
 
-/// The number of blocks of a matrix: private vectors should cost no more than the matrix itself.
+/// Returns the number of blocks of a matrix: private vectors should cost no more time than the matrix itself.
 pub(super) fn blocks(entries: usize, columns: usize) -> usize {
     (entries / SMALLEST).min((2 * entries / columns.max(1)).max(2)).clamp(1, 32)
 }
 
-/// Block `b` of `blocks` of `0..len`.
+/// Returns block `b` if `0..len` is divided into `blocks` blocks.
 pub(super) fn block(len: usize, blocks: usize, b: usize) -> Range<usize> {
     let at = |b: usize| (len as u128 * b as u128 / blocks as u128) as usize;
     at(b)..at(b + 1)
@@ -53,8 +53,9 @@ pub(super) fn hull(columns: impl Iterator<Item = u32>) -> Range<usize> {
     hull.range()
 }
 
-/// `range(b)` is the range of columns that block `b` touches; `scatter(b, sums, base)` adds the block's products to
-/// `sums[column - base]`. Both are called once for each block, so that the rest need not be compiled for each layout.
+/// Adds up the products of all blocks. `range(b)` returns the range of columns in block `b`, and `scatter(b, sums,
+/// base)` adds the block's products to `sums[column - base]`. Both are called once for each block, so the rest is not
+/// compiled for each layout.
 pub(super) fn collect<T: Scalar>(
     blocks: usize,
     range: &(dyn Fn(usize) -> Range<usize> + Sync),
