@@ -1,4 +1,4 @@
-//! Memory of buffers, allocated and freed in the order of a stream.
+//! Memory of buffers, which is allocated and freed in the order of a stream.
 
 use super::driver::{self, call};
 use super::pool::Allocation;
@@ -29,8 +29,8 @@ impl Stream {
         }
     }
 
-    /// Returns memory that no buffer uses to the system: kept memory, freed memory that is waiting for work, and the
-    /// free parts of the pool.
+    /// Returns all unused memory to the system: kept memory, freed memory that is waiting for work, and the free parts
+    /// of the pool.
     fn give_all_back(&self) -> Result<()> {
         for stream in self.others().into_iter().chain([self]) {
             stream.pool.empty(stream.main_stream());
@@ -39,7 +39,7 @@ impl Stream {
         self.pool.trim(&self.name)
     }
 
-    /// Takes memory back, after the work enqueued so far on all streams of the device.
+    /// Takes memory back. It is reused after the work enqueued so far on all streams of the device.
     pub(super) fn free(&self, allocation: Allocation) {
         self.pool.uncount(allocation);
         if self.bind().and_then(|()| self.join()).is_ok() {
@@ -47,7 +47,7 @@ impl Stream {
         }
     }
 
-    /// Free and total memory in bytes.
+    /// Returns the free and the total memory in bytes.
     pub(super) fn memory(&self) -> Result<(usize, usize)> {
         let (mut free, mut total) = (0, 0);
         self.bind()?;

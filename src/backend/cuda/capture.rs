@@ -1,4 +1,5 @@
-//! The current thread's recording: the stream to which its work goes, and the memory that the recording has to keep.
+//! The current thread's recording: the stream to which its work goes, and the memory that must live as long as the
+//! recording.
 
 use super::pool::Allocation;
 use cudarc::driver::sys::CUstream;
@@ -17,18 +18,18 @@ thread_local! {
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
 }
 
-/// Directs the work of this thread for the device to `stream` from now on.
+/// From now on, the work of this thread for the device goes to `stream`.
 pub(super) fn begin(ordinal: usize, stream: CUstream) {
     CURRENT.set(Some(Current { ordinal, stream, kept: Vec::new(), written: None }));
 }
 
-/// Directs the work of this thread to the device's own stream again. Returns the memory that must live as long as the
+/// The work of this thread goes to the device's own stream again. Returns the memory that must live as long as the
 /// recording.
 pub(super) fn end() -> Vec<Allocation> {
     CURRENT.take().map(|current| current.kept).unwrap_or_default()
 }
 
-/// The stream of this thread's recording for the device, if there is one.
+/// Returns the stream of this thread's recording for the device, if there is one.
 pub(super) fn stream(ordinal: usize) -> Option<CUstream> {
     CURRENT.with_borrow(|current| current.as_ref().filter(|c| c.ordinal == ordinal).map(|c| c.stream))
 }
@@ -44,8 +45,8 @@ pub(super) fn keep(ordinal: usize, allocation: Allocation) -> bool {
     })
 }
 
-/// Runs `body` as if this thread were not recording: its work runs at once, on the device's own stream. For facts about
-/// operands that a recorded operation needs before it can be enqueued.
+/// Runs `body` as if this thread were not recording: its work is not recorded but executed, on the device's own stream.
+/// A recorded operation uses this to examine its operands before it can be enqueued.
 pub(super) fn outside<R>(body: impl FnOnce() -> R) -> R {
     /// Continues the recording when it is dropped, even if `body` panics.
     struct Resume(Option<Current>);
@@ -58,7 +59,7 @@ pub(super) fn outside<R>(body: impl FnOnce() -> R) -> R {
     body()
 }
 
-/// Notes a launch with the addresses that it writes, if all of them are known.
+/// Records the addresses that a launch writes, or `None` if they are not all known.
 pub(super) fn launched(ordinal: usize, written: Option<Vec<Range<u64>>>) {
     CURRENT.with_borrow_mut(|current| {
         if let Some(current) = current.as_mut().filter(|c| c.ordinal == ordinal) {
@@ -68,8 +69,8 @@ pub(super) fn launched(ordinal: usize, written: Option<Vec<Range<u64>>>) {
 }
 
 /// Returns whether this thread's recording knows that its last launch does not write to these addresses. That launch
-/// has waited for all earlier ones, so a kernel that starts while it ends may read them at once. Operations other than
-/// launches end before the next one starts.
+/// has waited for all earlier ones, so a kernel that starts while it ends may read them without waiting. Operations
+/// other than launches end before the next one starts.
 pub(super) fn settled(ordinal: usize, read: &[Range<u64>]) -> bool {
     let apart = |a: &Range<u64>, b: &Range<u64>| a.end <= b.start || b.end <= a.start;
     CURRENT.with_borrow(|current| {

@@ -18,9 +18,10 @@ pub(super) struct Chip {
     pub(super) threads_per_multiprocessor: u32,
     /// The maximum number of bytes of shared memory that a block can have; more than 48 KiB must be requested.
     pub(super) shared_a_block: u32,
-    /// At most this many bytes of a multiprocessor's memory can be shared memory; the rest is first-level cache.
+    /// The maximum number of bytes of a multiprocessor's memory that can be shared memory; the rest is first-level
+    /// cache.
     pub(super) shared_a_multiprocessor: u32,
-    /// Bytes of shared memory that each block needs in addition to its own.
+    /// The number of bytes of shared memory that each block needs in addition to its own.
     pub(super) shared_reserved: u32,
 }
 
@@ -44,21 +45,21 @@ impl Chip {
     }
 }
 
-/// The maximum number of blocks in a cluster, or the value of `RESIDUA_CLUSTERS`, on chips with clusters. With 1,
+/// The maximum number of blocks in a cluster on chips with clusters, or the value of `RESIDUA_CLUSTERS`. With 1,
 /// kernels run as on chips without clusters; tests use this on newer chips, and racecheck requires it.
 fn most_in_a_cluster() -> u32 {
     let asked = std::env::var("RESIDUA_CLUSTERS").ok().and_then(|text| text.parse::<u32>().ok());
     asked.unwrap_or(LARGEST_CLUSTER).max(1)
 }
 
-/// The number of multiprocessors for which launches are made: all, or at most the value of `RESIDUA_MULTIPROCESSORS`,
-/// so that tests and tools see a smaller chip.
+/// The number of multiprocessors for which launches are planned: all, or at most the value of
+/// `RESIDUA_MULTIPROCESSORS`, so that tests and tools can simulate a smaller chip.
 fn multiprocessors(there: u32) -> u32 {
     let asked = std::env::var("RESIDUA_MULTIPROCESSORS").ok().and_then(|text| text.parse::<u32>().ok());
     asked.map_or(there, |asked| there.min(asked.max(1)))
 }
 
-/// Number of devices that the driver reports.
+/// Returns the number of devices that the driver reports.
 pub(super) fn count() -> Result<usize> {
     driver::start()?;
     let mut count = 0;
@@ -67,7 +68,7 @@ pub(super) fn count() -> Result<usize> {
     Ok(usize::try_from(count).unwrap_or(0))
 }
 
-/// The device's handle and its name.
+/// Returns the device's handle and its name.
 pub(super) fn identify(ordinal: usize) -> Result<(CUdevice, String)> {
     let (mut handle, mut text) = (0, [0_u8; 256]);
     let place = format!("cuda:{ordinal}");
@@ -79,7 +80,7 @@ pub(super) fn identify(ordinal: usize) -> Result<(CUdevice, String)> {
     Ok((handle, String::from_utf8_lossy(&text).trim_end_matches('\0').to_string()))
 }
 
-/// Name, total memory and compute capability of a device, without opening it.
+/// Returns the name, total memory and compute capability of a device, without opening it.
 pub(super) fn describe(ordinal: usize) -> Result<(String, u64, (u32, u32))> {
     let (handle, name) = identify(ordinal)?;
     let mut bytes = 0;

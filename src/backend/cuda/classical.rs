@@ -106,13 +106,13 @@ mod kernel {
     }
 }
 
-/// The kernels have room for at most this many weights in a row: one for each lane.
+/// The maximum number of weights in a row: the kernels use one lane for each.
 const MOST_WEIGHTS: usize = 32;
 
-/// Rows with room for `width` entries each.
+/// Rows with space for `width` entries each.
 struct Wide<T: Scalar> {
     width: usize,
-    /// The entries of each row; one element more, which is 0.
+    /// The number of entries of each row, and one more element, which is 0.
     lengths: <Cuda as Backend>::Vec<u32>,
     columns: <Cuda as Backend>::Vec<u32>,
     values: <Cuda as Backend>::Vec<T>,
@@ -124,7 +124,7 @@ impl<T: Scalar> Wide<T> {
         Ok(Self { width, lengths: cuda.zeros(rows + 1)?, columns, values })
     }
 
-    /// The matrix of these rows.
+    /// Returns the matrix of these rows.
     fn packed(self, cuda: Cuda, columns: usize) -> Result<Csr<T, Cuda>> {
         let rows = self.lengths.len() - 1;
         let (offsets, entries) = offsets_of(&cuda, &self.lengths)?;
@@ -136,7 +136,7 @@ impl<T: Scalar> Wide<T> {
     }
 }
 
-/// The columns on which rows depend strongly. The values mean nothing.
+/// Returns the columns on which rows depend strongly. The values are meaningless.
 fn dependences_of<T: Scalar>(cuda: Cuda, a: &Csr<T, Cuda>, strength: f64) -> Result<Csr<f32, Cuda>> {
     let (n, parts, threshold) = (a.rows(), a.parts(), T::Real::from_f64(strength));
     let shape = || tuning::classical_rows(cuda.0.chip, n + 1);
@@ -152,7 +152,7 @@ fn dependences_of<T: Scalar>(cuda: Cuda, a: &Csr<T, Cuda>, strength: f64) -> Res
     Ok(Csr::from_parts_unchecked(n, n, starts, dependences, cuda.zeros(entries)?))
 }
 
-/// The number of each coarse unknown (`u32::MAX` for others), and how many there are.
+/// Returns the number of each coarse unknown (`u32::MAX` for others), and how many coarse unknowns there are.
 fn coarse_unknowns<T: Scalar>(
     cuda: Cuda,
     dependences: &Csr<f32, Cuda>,
@@ -224,7 +224,7 @@ impl ClassicalSteps for Cuda {
         let dependences = dependences_of(cuda, a, strength)?;
         let (numbers, count) = coarse_unknowns::<T>(cuda, &dependences)?;
         let mut wide = Wide::<T>::new(cuda, n, weights)?;
-        // Few rows have so many unknowns around them that they need the larger tables.
+        // A second launch with larger tables is only for the few rows with many unknowns around them.
         for large in [false, true] {
             let mut beyond = cuda.zeros::<u32>(1)?;
             let shape = tuning::classical_warps(cuda.0.chip, n, large);

@@ -1,4 +1,4 @@
-//! Measures times on the device, by its own clock.
+//! Measures times on the device, with its own clock.
 
 use super::Cuda;
 use super::driver::call;
@@ -31,8 +31,8 @@ impl Drop for Event {
 }
 
 impl Cuda {
-    /// The time that the device takes from the first to the last operation that `work` enqueues, by its own clock;
-    /// waits for it. Earlier work does not count, and hides the latency of the first launch.
+    /// Returns the time on the device from the first to the last operation that `work` enqueues, measured by its own
+    /// clock. Waits for them. Earlier work does not count, and hides the latency of the first launch.
     ///
     /// # Errors
     /// Errors of `work`, and if the device fails.

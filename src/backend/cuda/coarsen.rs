@@ -195,12 +195,12 @@ mod kernel {
     }
 }
 
-/// A thread for each node or row.
+/// A shape with a thread for each node or row.
 pub(super) fn nodes(cuda: Cuda, n: usize) -> super::shape::Shape {
     tuning::row_threads(cuda.0.chip, n + 1)
 }
 
-/// A shape for kernels that first copy the entries of rows to shared memory: more blocks if rows are long.
+/// A shape for kernels that first copy the entries of rows to shared memory. It has more blocks if rows are long.
 fn entries<V: Scalar>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>) -> super::shape::Shape {
     tuning::row_entries(cuda.0.chip, a.rows + 1, a.indices.len())
 }
@@ -441,7 +441,7 @@ impl CoarseningSteps for Cuda {
     }
 }
 
-/// The start of each block's members.
+/// Returns the start of each block's members.
 fn narrow_starts(blocks: &ScatteredBlocks<Cuda>) -> Result<&Slice<u32>> {
     match blocks.members().offsets {
         OffsetsRef::Narrow(starts) => Ok(starts),

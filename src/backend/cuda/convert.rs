@@ -1,4 +1,4 @@
-//! Conversions on the device. Sizes are computed and entries moved there; nothing is copied to the host.
+//! Conversions on the device, which computes sizes and moves entries. Nothing is copied to the host.
 
 use super::launch::kernels;
 use super::primitives::{bits_to, exclusive_scan, histogram_of_neighbours};
@@ -114,14 +114,14 @@ kernels! {
     );
 }
 
-/// The launch shape for conversions by rows, in both directions.
+/// Returns the launch shape for conversions by rows, in both directions.
 fn rows_shape<V: Element>(positions: usize, nonzeros: usize, longest: usize) -> (Shape, u32) {
     let (shape, splits) = tuning::convert_rows(positions, nonzeros, longest);
     (shape.for_values::<V>(), splits)
 }
 
-/// The shape for layouts in which columns after some near ones have few entries each: a part for the near columns, and
-/// additional blocks for the rest.
+/// Returns the shape for layouts in which the columns after the first `near` have few entries each: some blocks process
+/// the near columns, and additional blocks the rest.
 fn near_and_far<V: Element>(
     positions: usize,
     nonzeros: usize,
@@ -131,7 +131,7 @@ fn near_and_far<V: Element>(
     (shape.blocks(shape.blocks as usize + far), splits, near as u32, far as u32)
 }
 
-/// The largest number with as many bits as `most`.
+/// Returns the largest number with the same number of bits as `most`.
 fn all_ones(most: usize) -> u32 {
     let bits = bits_to(most).min(u32::BITS);
     ((1_u64 << bits) - 1) as u32
@@ -166,7 +166,7 @@ impl Cuda {
 }
 
 impl Conversions for Cuda {
-    /// The rows of a warp.
+    /// The number of rows of a warp.
     const CHUNK_HEIGHT: usize = 32;
 
     fn row_lengths(
@@ -201,8 +201,8 @@ impl Conversions for Cuda {
         if let Some(shape) = tuning::order_windows(rows, window) {
             return order_windows(*self, shape, lengths, rows as u64, window as u64, order, sorted, moved);
         }
-        // Digits that are the same in all keys cost one launch but no pass; computing the longest row would cost a
-        // wait.
+        // Digits that are equal in all keys cost a launch but no pass. To determine the length of the longest row, the
+        // host would have to wait.
         *order = self.longest_first(lengths, window, all_ones(most))?;
         let shape = tuning::elementwise(self.0.chip, rows);
         kernel::ordered_lengths(*self, shape, lengths, rows as u64, order, sorted, moved)

@@ -12,16 +12,16 @@ use std::ops::Deref;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU32;
 
-/// An open device with one of its streams. There is one for each process, device and stream, as long as the process
-/// lives: every handle of it shares its stream, so the order of calls is the order of execution.
+/// An open device with one of its streams. There is one for each device and stream, as long as the process lives. All
+/// handles of it share its stream, so the order of calls is the order of execution.
 pub(super) struct Device {
     stream: &'static Stream,
-    /// The kernels of all streams.
+    /// The loaded kernels, which all streams share.
     pub(super) kernels: &'static Kernels,
     pub(super) staging: Staging,
     pub(super) workspaces: Workspaces,
-    /// For each group of threads, a bit that says whether it has enqueued work that counts indices out of range since
-    /// its last synchronisation.
+    /// A bit for each group of threads: set if a thread of the group has enqueued work that counts indices out of range
+    /// since the last synchronisation.
     pub(super) checks_indices: AtomicU32,
 }
 
@@ -35,7 +35,7 @@ impl Deref for Device {
 static DEVICES: Mutex<BTreeMap<(usize, usize), &'static Device>> = Mutex::new(BTreeMap::new());
 
 impl Device {
-    /// The device with this number and one of its streams, opened at its first use.
+    /// Returns the device with this number and one of its streams. The first call opens it.
     pub(super) fn open(ordinal: usize, number: usize) -> Result<&'static Device> {
         let mut devices = lock(&DEVICES);
         if let Some(device) = devices.get(&(ordinal, number)) {

@@ -50,14 +50,14 @@ mod kernel {
     }
 }
 
-/// Words of diagonals that are copied to the host with their number.
+/// The number of words that are copied to the host together with the number of diagonals.
 const ALONG: usize = 1 << 10;
 
 fn shape<V: Element>(rows: usize, diagonals: usize) -> Shape {
     tuning::convert_dia(rows, diagonals).for_values::<V>()
 }
 
-/// Finds the diagonals that have an entry.
+/// Finds the diagonals that have at least one entry.
 pub(super) fn find(
     cuda: Cuda,
     (rows, columns): (usize, usize),
@@ -75,7 +75,7 @@ pub(super) fn find(
     let each = tuning::elementwise(cuda.0.chip, words);
     let room = list.len() as u64;
     kernel::list_diagonals(cuda, each, &marks, words as u64, room, list, counts)?;
-    // This copy usually holds all words already.
+    // This copy usually contains all words already.
     let mut list = cuda.download(told.part(0..told.len().min(2 + ALONG)))?;
     let (used, count) = (list[0] as usize, list[1] as usize);
     if count > most {
@@ -136,7 +136,8 @@ pub(super) fn lengths<V: Element>(
     a: DiaParts<'_, V, Cuda>,
     lengths: &mut Slice<u32>,
 ) -> Result<()> {
-    // The offset comes first, as in the file's other kernels; another order would compile a separate unit.
+    // The macro OFFSET comes first, as for the file's other kernels: with another order the file would be compiled
+    // again.
     let shape = tuning::convert_dia(a.rows, a.diagonals()).variant("OFFSET", "u32").for_values::<V>();
     let (stored, mirrored) = (a.distances.len() as u32, a.mirrored as u32);
     kernel::dia_lengths(cuda, shape, a.rows as u64, stored, mirrored, a.distances, a.values, lengths)

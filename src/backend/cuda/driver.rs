@@ -12,7 +12,7 @@ const NEEDED: (i32, &str) = (12000, "12.0 (driver 525)");
 /// Loads and starts the driver. Returns the version that it supports, as 1000 major + 10 minor.
 ///
 /// # Errors
-/// The reason why it can't, see [`CudaError`].
+/// The reason why it can't be started, see [`CudaError`].
 pub(super) fn start() -> Result<i32> {
     static STARTED: OnceLock<Result<i32, CudaError>> = OnceLock::new();
     Ok(STARTED.get_or_init(try_start).clone()?)
@@ -41,12 +41,12 @@ fn try_start() -> Result<i32, CudaError> {
     }
 }
 
-/// `12.8` from 12080.
+/// Returns the version as text: `12.8` for 12080.
 pub(super) fn version_text(version: i32) -> String {
     format!("{}.{}", version / 1000, version % 1000 / 10)
 }
 
-/// The driver's name and description of a code.
+/// Returns the driver's name and description of a code.
 pub(super) fn words(code: CUresult) -> String {
     let mut texts = [std::ptr::null(), std::ptr::null()];
     // SAFETY: both calls write a pointer to a static string of the driver, or null for an unknown code.
@@ -64,7 +64,7 @@ pub(super) fn words(code: CUresult) -> String {
     }
 }
 
-/// The error for a code of `call`, if it is one.
+/// Returns an error if the code of `call` is one.
 pub(super) fn check(device: &str, call: &'static str, code: CUresult) -> Result<()> {
     use CUresult as C;
     if code == C::CUDA_SUCCESS {
@@ -100,13 +100,13 @@ macro_rules! call {
 }
 pub(super) use call;
 
-/// An attribute of a launch, whose value is set later.
+/// Returns a launch attribute. The caller sets its value.
 pub(super) fn attribute(id: sys::CUlaunchAttributeID) -> sys::CUlaunchAttribute {
     // SAFETY: the struct has only integers and pointers, for which zero and null are valid.
     sys::CUlaunchAttribute { id, ..unsafe { std::mem::zeroed() } }
 }
 
-/// A launch configuration: blocks, threads, bytes of shared memory, and one attribute, which has to outlive it.
+/// Returns a launch configuration: blocks, threads, bytes of shared memory, and one attribute, which has to outlive it.
 pub(super) fn configuration(
     (blocks, threads, shared): (u32, u32, u32),
     stream: sys::CUstream,

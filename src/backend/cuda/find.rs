@@ -13,16 +13,16 @@ impl fmt::Display for Searched {
     }
 }
 
-/// A library to be found.
+/// How to find a library.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
-    /// The variable that names the file or its folder, if there is one.
+    /// The environment variable that names the file or its folder, if there is one.
     pub(super) variable: Option<&'static str>,
     /// The file's name without its version number.
     pub(super) file: &'static str,
-    /// The version numbers that the loader is asked for.
+    /// The version numbers to try with the loader.
     pub(super) releases: &'static [&'static str],
-    /// Folders below `nvidia` in Python's packages.
+    /// The folders below `nvidia` in Python's packages.
     pub(super) packages: &'static [&'static str],
 }
 
@@ -34,7 +34,7 @@ pub(super) const NVRTC: Wanted = Wanted {
     packages: &["cu13/lib", "cuda_nvrtc/lib", "cu12/lib"],
 };
 
-/// Files (or bare names for the loader) that may be the library, best first, and the places that were searched.
+/// Returns files (or bare names for the loader) that may be the library, best first, and the places that were searched.
 pub(super) fn candidates(wanted: Wanted) -> (Vec<PathBuf>, Searched) {
     let mut found = Vec::new();
     let mut searched = Searched::default();
@@ -71,7 +71,7 @@ pub(super) fn candidates(wanted: Wanted) -> (Vec<PathBuf>, Searched) {
     (found, searched)
 }
 
-/// Files with this name in a folder: numbered ones first, newest first.
+/// Returns the files with this name in a folder: those with a version number first, the newest before older ones.
 fn libraries(folder: &Path, file: &str) -> Vec<PathBuf> {
     let numbered = format!("{file}.");
     let mut names: Vec<PathBuf> = entries(folder)
@@ -115,7 +115,7 @@ fn standard_toolkits() -> Vec<PathBuf> {
     toolkits
 }
 
-/// The folder from which the driver's library was loaded, if the system reports it.
+/// Returns the folder from which the driver's library was loaded, if the system reports it.
 fn beside_driver() -> Vec<PathBuf> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let driver = maps.lines().filter_map(|line| line.find('/').map(|at| Path::new(&line[at..])));
@@ -124,7 +124,8 @@ fn beside_driver() -> Vec<PathBuf> {
     driver.next().and_then(Path::parent).map(Path::to_path_buf).into_iter().collect()
 }
 
-/// Environments that may have Python packages: active ones, those of the `python3`s in `PATH`, the system's.
+/// Returns folders that may have Python packages: active environments, those of each `python3` in `PATH`, and the
+/// system's.
 fn python_prefixes() -> Vec<PathBuf> {
     let mut prefixes: Vec<PathBuf> =
         ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(std::env::var_os).map(PathBuf::from).collect();

@@ -1,7 +1,7 @@
-//! Memory and streams of other code on a device: a caller's own kernels, CuPy, torch or JAX.
+//! Memory and streams of other code on a device: the caller's own kernels, CuPy, torch or JAX.
 //!
-//! Work on different streams is not ordered by itself. The host need not wait for it: an event is recorded after the
-//! work that one stream has so far, and the other stream waits for that event.
+//! Work on different streams is not ordered by itself. An event orders it, without a wait of the host: the event is
+//! recorded after the work that one stream has so far, and the other stream waits for it.
 //!
 //! ```text
 //! the caller's stream   ... writes b  |event|                           waits |  reads x ...
@@ -17,10 +17,10 @@ use crate::scalar::Element;
 use cudarc::driver::sys::{self, CUmemorytype, CUpointer_attribute as Pointer, CUstream};
 
 impl Cuda {
-    /// The device whose memory contains an address.
+    /// Returns the device whose memory contains an address.
     ///
     /// # Errors
-    /// If it is not device memory, or no driver is available.
+    /// If the address is not in device memory, or if no driver is available.
     pub fn holding(address: u64) -> Result<Self> {
         driver::start()?;
         let (mut kind, mut managed, mut ordinal) = (0_u32, 0_u32, 0_i32);
@@ -49,39 +49,40 @@ impl Cuda {
         Self::new(ordinal)
     }
 
-    /// Elements that other code has allocated on this device, as a buffer.
+    /// Returns a buffer of elements that other code has allocated on this device.
     ///
     /// # Safety
-    /// `address` has `len` elements on this device, aligned to their size and valid as long as the slice is used; work
-    /// on them on other streams has ended, or is waited for ([`Cuda::run_after`]), and nothing else changes them
-    /// meanwhile.
+    /// `address` must have `len` elements on this device, aligned to their size and valid as long as the slice is used.
+    /// Work on them on other streams must have ended, or this handle must wait for it ([`Cuda::run_after`]), and
+    /// nothing else may change them meanwhile.
     pub unsafe fn foreign<'a, T: Element>(&self, address: u64, len: usize) -> &'a Slice<T> {
         Slice::at(if len == 0 { NOWHERE } else { address }, len)
     }
 
-    /// As [`Cuda::foreign`], mutable. A reader of the buffer must wait by [`Cuda::run_before`] or
+    /// As [`Cuda::foreign`], mutable. Whoever reads the buffer must wait by [`Cuda::run_before`] or
     /// [`Backend::synchronize`](crate::Backend::synchronize).
     ///
     /// # Safety
-    /// As [`Cuda::foreign`], and nothing else reads them meanwhile.
+    /// As [`Cuda::foreign`], and nothing else may read the elements meanwhile.
     pub unsafe fn foreign_mut<'a, T: Element>(&self, address: u64, len: usize) -> &'a mut Slice<T> {
         Slice::at_mut(if len == 0 { NOWHERE } else { address }, len)
     }
 
-    /// The driver's number of the stream to which this handle's work goes, in the form in which libraries exchange
-    /// streams (DLPack's `stream`): if other code makes this stream wait for an event, this handle's later work waits.
+    /// Returns the driver's number of the stream to which this handle's work goes, in the form in which libraries
+    /// exchange streams (DLPack's `stream`). If other code makes this stream wait for an event, later work of this
+    /// handle waits too.
     pub fn stream_number(&self) -> u64 {
         self.0.main_stream().addr() as u64
     }
 
-    /// Makes work that is enqueued here from now on wait for the work that a stream of other code has so far. The host
-    /// does not wait. 0 and 1 are the device's default stream, 2 is this thread's.
+    /// Makes all later work of this handle wait for the work that a stream of other code has so far. The host does not
+    /// wait. 0 and 1 are the device's default stream, 2 is that of this thread.
     ///
     /// # Errors
     /// If the device fails, and while this thread is recording.
     ///
     /// # Safety
-    /// `stream` is a valid `CUstream` or `cudaStream_t` of this device's primary context, or one of these three
+    /// `stream` must be a valid `CUstream` or `cudaStream_t` of this device's primary context, or one of these three
     /// numbers.
     pub unsafe fn run_after(&self, stream: u64) -> Result<()> {
         let stream = std::ptr::with_exposed_provenance_mut(stream as usize);
@@ -89,8 +90,8 @@ impl Cuda {
         unsafe { self.ordered(stream, self.0.main_stream()) }
     }
 
-    /// Makes work that other code enqueues on its stream from now on wait for the work that was enqueued here so far.
-    /// The host does not wait.
+    /// Makes all later work of other code on its stream wait for the work that was enqueued here so far. The host does
+    /// not wait.
     ///
     /// # Errors
     /// As [`Cuda::run_after`].
@@ -106,14 +107,14 @@ impl Cuda {
     /// Makes later work of `second` wait for the work that `first` has so far.
     ///
     /// # Safety
-    /// Both are valid streams of the device.
+    /// Both must be valid streams of the device.
     unsafe fn ordered(&self, first: CUstream, second: CUstream) -> Result<()> {
         record::forbid(*self, "another library's stream")?;
         self.0.bind()?;
         let name = &self.0.name;
         let mut event = std::ptr::null_mut();
-        // SAFETY: the caller guarantees that the streams are valid. The event belongs to this call alone, so no other
-        // thread records it in between; if it is destroyed while a stream waits for it, the driver keeps it until it is
+        // SAFETY: the caller guarantees that the streams are valid. Only this call uses the event, so no other thread
+        // records it in between; if it is destroyed while a stream waits for it, the driver keeps it until it is
         // reached. Flag 2 turns timing off.
         unsafe {
             call!(name, cuEventCreate(&raw mut event, 2))?;

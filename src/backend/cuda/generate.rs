@@ -1,4 +1,5 @@
-//! Model matrices generated on the device, because they are too large, or needed too often, to be copied there.
+//! Model matrices that are generated on the device, because they are too large, or needed too often, to be copied
+//! there.
 
 use super::launch::kernels;
 use super::slice::{Slice, Vec as DeviceVec};
@@ -26,12 +27,12 @@ mod kernel {
     }
 }
 
-/// Rows, offsets, columns and values of a matrix in CSR.
+/// The number of rows, and the offsets, columns and values of a matrix in CSR.
 type StencilArrays<T> = (usize, Offsets<Cuda>, DeviceVec<u32>, DeviceVec<T>);
 
 impl Cuda {
-    /// The arrays of a stencil's matrix in CSR on a grid with these sides: its number of rows, offsets, columns and
-    /// values. `all_around` couples a point to all 26 points around it, else to 6.
+    /// Returns a stencil's matrix in CSR, on a grid with these sides: the number of rows, offsets, columns and values.
+    /// Each point is coupled to all 26 points around it with `all_around`, else to 6.
     ///
     /// # Errors
     /// If there are 2^32 points or more, if memory runs out, or if the device fails.
@@ -63,7 +64,7 @@ impl Cuda {
         Ok((points, offsets, indices, values))
     }
 
-    /// Returns the row offsets; columns and values are filled, the latter with `diagonal` and `other`.
+    /// Returns the row offsets. Fills the columns, and the values with `diagonal` and `other`.
     fn stencil_arrays<T: Scalar, I: Offset>(
         &self,
         sides: [usize; 3],

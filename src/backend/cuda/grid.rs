@@ -82,7 +82,7 @@ mod linear {
     }
 }
 
-/// Returns an error for vectors whose lengths are not those of a grid and its boxes.
+/// Returns an error if the lengths of vectors are not those of the grid and its boxes.
 fn check<T>(grid: Grid, fine: &Slice<T>, coarse: &Slice<T>) -> Result<[u32; 3]> {
     Error::check_dimension("length of the fine vector", grid.points(), fine.len())?;
     Error::check_dimension("length of the coarse vector", grid.coarser().points(), coarse.len())?;
@@ -134,7 +134,7 @@ impl GridSteps for Cuda {
         check_weights(a.grid, weights.len())?;
         let [nx, ny, nz] = a.grid.sizes.map(|size| size as u32);
         let shape = tuning::elementwise(self.0.chip, a.grid.points());
-        // Points between two coarse points come first, since the others need their weights.
+        // Points between two coarse points come first, because the others need their weights.
         for axes in 1..=if nz > 1 { 3 } else { 2 } {
             linear::grid_weights::<T>(
                 *self,

@@ -1,4 +1,4 @@
-//! The available software and devices: for `residua devices`, and for the reason why a program uses the CPU.
+//! The available software and devices, for `residua devices` and for the reason why a program uses the CPU.
 
 use super::chip;
 use super::compile::Compiler;
@@ -23,16 +23,15 @@ pub struct DeviceInfo {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Status {
-    /// Release of CUDA that the driver supports, `13.0`; or the reason why there is no driver.
+    /// The release of CUDA that the driver supports, such as `13.0`, or the reason why there is no driver.
     pub driver: Result<String, String>,
-    /// Release and path of the run-time compiler; or the reason why there is none.
+    /// The release and path of the run-time compiler, or the reason why there is none.
     pub compiler: Result<(String, String), String>,
-    /// Release and path of cuDSS, which factorises on the device; or the reason why there is none. Nothing else needs
-    /// it.
+    /// The release and path of cuDSS, or the reason why there is none. It is only needed for factorisations by cuDSS.
     pub direct_solver: Result<(String, String), String>,
 }
 
-/// Driver, compiler and cuDSS, each with the reason if it is missing. Opens no device.
+/// Returns the driver, the compiler and cuDSS, each with the reason if it is missing. Opens no device.
 pub fn status() -> Status {
     Status {
         driver: driver::start().map(driver::version_text).map_err(|error| error.to_string()),
@@ -44,7 +43,7 @@ pub fn status() -> Status {
     }
 }
 
-/// The devices that the driver reports. Opens none of them.
+/// Returns the devices that the driver reports. Opens none of them.
 ///
 /// # Errors
 /// [`Error::Cuda`](crate::Error::Cuda) with the reason if there is none.

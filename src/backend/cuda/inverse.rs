@@ -1,6 +1,7 @@
 //! Passes a diagonal preconditioner to the kernels of a Krylov iteration.
 
-/// The diagonal of the inverse as an option, in its stored type: `with_diagonal!(inverse, n, d => launch)`.
+/// Compiles a launch with the diagonal of the inverse as an option, in its stored type: `with_diagonal!(inverse, n, d
+/// => launch)`.
 macro_rules! with_diagonal {
     ($inverse:expr, $n:expr, $d:ident => $launch:expr) => {
         match $inverse {
@@ -14,7 +15,7 @@ macro_rules! with_diagonal {
                 let $d = Some(d);
                 $launch
             }
-            // There is no diagonal; the type is one for which the kernels are compiled in any case.
+            // There is no diagonal, so this is a type for which the kernels are compiled in any case.
             $crate::backend::Inverse::Identity | $crate::backend::Inverse::General(_) => {
                 let $d = None::<&$crate::backend::cuda::slice::Slice<f32>>;
                 $launch

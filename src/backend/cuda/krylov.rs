@@ -16,7 +16,7 @@ mod kernel {
     use super::*;
     kernels! {
         "krylov.cu", types(T: Scalar as SCALAR, D: Element as DIAGONAL);
-        /// `d` is null unless the inverse is a diagonal; `rz` is null if it is neither that nor the identity.
+        /// `d` is null unless the inverse is a diagonal; `rz` is null unless the inverse is a diagonal or the identity.
         fn cg_residual(
             d: Option<&Slice<D>>,
             pq: &Slice<T>,
@@ -28,7 +28,7 @@ mod kernel {
             partials: u64,
             finished: u64,
         );
-        /// `z` is r if the inverse is the identity or a diagonal; `d` is null unless it is a diagonal.
+        /// `z` is r if the inverse is a diagonal or the identity; `d` is null unless it is a diagonal.
         fn cg_direction(
             d: Option<&Slice<D>>,
             z: &Slice<T>,
@@ -42,7 +42,7 @@ mod kernel {
     }
     kernels! {
         "krylov_block.cu", types(T: Scalar as SCALAR, D: Element as DIAGONAL);
-        /// Like the kernel above, for `k` systems side by side.
+        /// As `cg_residual` for `k` systems, whose vectors are interleaved.
         fn cg_residuals(
             k: u32,
             d: Option<&Slice<D>>,

@@ -1,8 +1,8 @@
 //! Kernels as typed functions.
 //!
-//! [`kernels!`] declares the kernels of a file, with the types of their arguments. Each becomes a Rust function of that
-//! name, so a wrong argument does not compile; the first call compiles and loads the file for the given types, later
-//! ones find it in a table.
+//! [`kernels!`] declares the kernels of a file, with the types of their arguments. Each becomes a Rust function of the
+//! same name, so a wrong argument does not compile. The first call compiles and loads the file for the given types;
+//! later calls find it in a table.
 
 use super::compile::Unit;
 use super::driver::{attribute, call, configuration};
@@ -18,11 +18,12 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-/// A type that can be passed to a kernel, and the bits that the kernel receives.
+/// A type that can be passed to a kernel.
 pub(super) trait Argument {
     type Bits: Copy;
     fn bits(self) -> Self::Bits;
-    /// The addresses that the kernel may write through it. A bare address belongs to a workspace of the library.
+    /// Returns the addresses that the kernel may write through this argument. A bare address belongs to a workspace of
+    /// the library.
     fn written(&self) -> Option<Range<u64>> {
         None
     }
@@ -45,7 +46,7 @@ impl<T> Argument for &mut Slice<T> {
     }
 }
 
-/// Null if there is none.
+/// `None` is passed as a null pointer.
 impl<A: Argument<Bits = u64>> Argument for Option<A> {
     type Bits = u64;
     fn bits(self) -> u64 {
@@ -86,7 +87,7 @@ impl Argument for &mut Offsets<Cuda> {
     }
 }
 
-/// An argument that shows at run time which type a macro of the kernel file stands for.
+/// An argument that determines at run time the type for which a macro of the kernel file stands.
 pub(super) trait Told {
     fn name(&self) -> &'static str;
 }
@@ -103,7 +104,7 @@ impl Told for OffsetsRef<'_, Cuda> {
     }
 }
 
-/// Absent offsets are passed as narrow ones.
+/// `None` counts as 32-bit offsets.
 impl Told for Option<OffsetsRef<'_, Cuda>> {
     fn name(&self) -> &'static str {
         self.map_or(u32::NAME, |offsets| offsets.name())
@@ -123,7 +124,7 @@ impl Told for &mut Offsets<Cuda> {
 }
 
 impl<'a> OffsetsRef<'a, Cuda> {
-    /// The name of their type.
+    /// Returns the name of the offsets' type.
     pub(super) fn type_name(&self) -> &'static str {
         match self {
             Self::Narrow(_) => u32::NAME,
@@ -131,7 +132,7 @@ impl<'a> OffsetsRef<'a, Cuda> {
         }
     }
 
-    /// The addresses of the slice's elements; the end is after the last one.
+    /// Returns the addresses of the elements; the end is after the last one.
     pub(super) fn addresses(&self) -> Range<u64> {
         match self {
             Self::Narrow(offsets) => offsets.addresses(),
@@ -139,7 +140,7 @@ impl<'a> OffsetsRef<'a, Cuda> {
         }
     }
 
-    /// Offsets whose type the caller knows.
+    /// Wraps offsets whose type the caller knows.
     pub(super) fn of<I: Offset>(offsets: &'a Slice<I>) -> Self {
         match size_of::<I>() {
             4 => Self::Narrow(Slice::at(offsets.address(), offsets.len())),
@@ -148,7 +149,7 @@ impl<'a> OffsetsRef<'a, Cuda> {
     }
 }
 
-/// A few constants that a kernel gets by value.
+/// A few constants that are passed to a kernel by value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Constants<T, const N: usize>(pub(super) [T; N]);
 
@@ -159,12 +160,12 @@ impl<T: Element, const N: usize> Argument for Constants<T, N> {
     }
 }
 
-/// Declares kernels: the file, its type parameters with the macros that stand for them in the file (`_` where none
-/// does), and the arguments of each kernel in order. A launch of no blocks does nothing.
+/// Declares kernels: the file, its type parameters with the macros that stand for them in the file (`_` if there is no
+/// macro), and the arguments of each kernel in order. A launch without blocks does nothing.
 ///
-/// After a semicolon come the macros for types of offsets. Each has the argument that shows whether offsets have 32 or
-/// 64 bits, or the type's name if the kernel has no such argument. This is decided at run time, so that Rust code is
-/// not compiled twice for it.
+/// After a semicolon come the macros for types of offsets. Each is followed by the argument that shows whether offsets
+/// have 32 or 64 bits, or by the type's name if the kernel has no such argument. This is decided at run time, so that
+/// Rust code is not compiled twice for it.
 macro_rules! kernels {
     ($file:literal, types $types:tt; $($(#[$doc:meta])* fn $name:ident $arguments:tt;)*) => {
         $($crate::backend::cuda::launch::kernel! { $file, $types, $(#[$doc])* $name $arguments })*
@@ -194,8 +195,8 @@ macro_rules! kernel {
 }
 pub(super) use {kernel, kernels};
 
-/// Notes in a recording which addresses a launch may write. Not needed for a kernel that does not wait by itself, since
-/// the next one could not start any sooner.
+/// Records the addresses that a launch may write. This is not needed for a kernel that can't start early, because the
+/// launch after it could not start any sooner either.
 fn note(cuda: Cuda, kernel: Kernel, written: &[Option<Range<u64>>]) {
     if capture::stream(cuda.0.ordinal).is_some() {
         let written = kernel.early.then(|| written.iter().flatten().cloned().collect());
@@ -203,12 +204,12 @@ fn note(cuda: Cuda, kernel: Kernel, written: &[Option<Range<u64>>]) {
     }
 }
 
-/// Finds the kernel `name` of a unit, and enqueues it. Everything that does not depend on the types of a kernel's
-/// arguments is here, so that it is compiled once and not for each of some hundred kernels and their types.
+/// Finds the kernel `name` of a unit, and enqueues it. This function has everything that does not depend on the types
+/// of a kernel's arguments, so that it is compiled only once and not for each of several hundred kernels.
 ///
 /// # Safety
-/// `arguments` point to the kernel's arguments, in order and with its types, and the addresses among them belong to
-/// allocations as long as the kernel reads and writes.
+/// `arguments` must point to the kernel's arguments, in order and with the right types, and the addresses among them
+/// must belong to allocations as long as the kernel reads and writes.
 pub(super) unsafe fn launch(
     cuda: Cuda,
     shape: &Shape,
@@ -270,10 +271,11 @@ pub(super) unsafe fn launch(
     }
 }
 
-/// Enqueues a kernel whose blocks may start while the launch before it ends.
+/// Enqueues a kernel whose blocks may start while the launch before it is ending.
 ///
 /// # Safety
-/// As [`launch`], and every thread of the kernel waits for the launch before it ahead of its first access to memory.
+/// As [`launch`], and every thread of the kernel must wait for the launch before it ahead of its first access to
+/// memory.
 unsafe fn enqueue_early(
     cuda: Cuda,
     kernel: Kernel,

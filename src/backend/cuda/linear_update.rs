@@ -9,12 +9,13 @@ use crate::backend::{Coefficient, LinearUpdate, ScalarProgram, Slot};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
-/// Words of a `Table` of `kernels/linear_update.cu`, and the start of its parts.
+/// The number of words of a `Table` in `kernels/linear_update.cu`, and the starts of its parts.
 const TABLE: usize = REFERENCES + 3 * MOST + 1;
 const REFERENCES: usize = 2 * MOST * MOST;
 const MOST: usize = 4;
 
-/// The maximum number of instructions in a program that is compiled: 200 take 0.9 s, 1000 take 14 s.
+/// The maximum number of instructions in a compiled program. It takes 0.9 s to compile 200 instructions, and 14 s for
+/// 1000.
 const MOST_COMPILED: usize = 256;
 
 mod kernel {
@@ -52,7 +53,7 @@ mod kernel {
     }
 }
 
-/// A coefficient as the kernel reads it: its kind, and its position in the state.
+/// Returns a coefficient as the kernel reads it: its kind, and its position in the state.
 fn encoded(coefficient: Coefficient) -> u32 {
     let (kind, place) = match coefficient {
         Coefficient::Zero => (0, 0),
@@ -64,8 +65,8 @@ fn encoded(coefficient: Coefficient) -> u32 {
     kind << 8 | place as u32
 }
 
-/// The class of the units for a program: its own if iterations are being recorded, because they repeat it often enough
-/// for compiling to pay; else that of the interpreter.
+/// Returns the class of the units for a program. While iterations are being recorded, each program has its own class,
+/// because it will be repeated so often that compiling pays. Otherwise the class is that of the interpreter.
 fn class(cuda: Cuda, program: &ScalarProgram<Cuda>) -> u32 {
     let instructions = program.code.len() / WORDS;
     if !(1..=MOST_COMPILED).contains(&instructions) || capture::stream(cuda.0.ordinal).is_none() {
@@ -84,8 +85,8 @@ fn check_state(size: usize) -> Result<()> {
     Ok(())
 }
 
-/// See [`VectorOps::run_program`](crate::backend::VectorOps::run_program). With `if_running` a state that has ended is
-/// not changed, whatever the program begins with.
+/// See [`VectorOps::run_program`](crate::backend::VectorOps::run_program). With `if_running`, the program does not
+/// change a state that has ended, even if it does not begin with [`Writer::begin`](crate::backend::Writer::begin).
 pub(super) fn run_program<T: Scalar>(
     cuda: Cuda,
     program: &ScalarProgram<Cuda>,
@@ -125,7 +126,7 @@ pub(super) fn linear_update<T: Scalar>(
         for (part, word) in words.into_iter().enumerate() {
             table[REFERENCES + MOST * part + p] = word as u32;
         }
-        // A product may read an input that no update reads. The new values of outputs are in registers already.
+        // A product may have an input that no update reads. The new values of outputs are already in registers.
         for vector in [product.left, product.right].into_iter().filter(|&v| v < inputs.len()) {
             reads |= 1 << vector;
         }
@@ -177,7 +178,7 @@ mod tests {
     use std::collections::HashSet;
     use std::ops::ControlFlow;
 
-    /// A preconditioner that no fused step knows.
+    /// A preconditioner without a fused step.
     struct General<M>(M);
 
     impl<T: Scalar, M: Preconditioner<T, Host>> Preconditioner<T, Host> for General<M> {
@@ -208,7 +209,7 @@ mod tests {
         Csr::from_parts(n, n, offsets, indices, values).unwrap()
     }
 
-    /// Every method with every form of preconditioner, some iterations of each.
+    /// Runs some iterations of every method, with each form of preconditioner.
     fn solves<T: Scalar>() {
         let n = 60;
         let (symmetric, general) = (tridiagonal::<T>(n, [-1.0, -1.0]), tridiagonal::<T>(n, [-1.5, -0.5]));
@@ -218,7 +219,7 @@ mod tests {
         let options = || SolveOptions::default().tolerance(1e-6).max_iterations(50);
         let b: Vec<T> = (0..n).map(|i| T::from_f64(1.0 + (i % 7) as f64)).collect();
         for m in forms {
-            // From zero, and from a vector that is not.
+            // Starts from zero, and from another vector.
             for start in [0.0, 1.0] {
                 let on = |_, _| ControlFlow::Continue(());
                 let x = || vec![T::from_f64(start); n];
@@ -235,7 +236,7 @@ mod tests {
         }
     }
 
-    /// The unit that a device would load for it.
+    /// Returns the unit that a device would load for this.
     fn unit(asked: &Asked) -> Unit {
         const COUNTS: [&str; 5] = ["0", "1", "2", "3", "4"];
         let instructions = asked.code.len() / WORDS;
@@ -249,7 +250,8 @@ mod tests {
         unit.class(if compiled { program_number(&asked.code) } else { 0 })
     }
 
-    /// Programs follow from methods. One that changes is another unit, which packages have only if it is listed.
+    /// The list of units contains the programs of all methods. A changed program is a new unit, which packages have
+    /// only if it is listed.
     #[test]
     fn programs_of_all_methods_are_listed() {
         asked::take();

@@ -1,8 +1,8 @@
-//! Sends values from recorded work to the host, without stopping the device.
+//! Sends values from recorded work to the host while the device keeps running.
 //!
-//! A ring buffer in pinned host memory that the device can write. A kernel writes the message in words of eight bytes,
-//! each with four bytes of it and the number of the message; the host reads the words until all have the number that it
-//! waits for:
+//! The mailbox is a ring buffer in pinned host memory that the device can write. A kernel writes the message in words
+//! of eight bytes: four bytes of the message, and its number. The host reads the words until all of them have the
+//! number for which it waits:
 //!
 //! ```text
 //! slot     0                              1                 2 ...
@@ -10,8 +10,8 @@
 //! counter  messages posted so far                                  device memory, counted by the kernel
 //! ```
 //!
-//! A word is written and read as a whole, so that no fence is needed between payload and number, and a message that was
-//! overwritten is an error and never a mixture.
+//! A word is written and read as a whole. So no fence is needed between the message and its number, and a message that
+//! was overwritten results in an error, never in a mixture.
 
 use super::launch::kernels;
 use super::shape::Shape;
@@ -34,13 +34,13 @@ kernels! {
     fn post(ring: u64, slot_words: u32, slots: u32, message: u64, bytes: u32, counter: &Slice<u64>);
 }
 
-/// The capacity in messages: more than any caller leaves unread.
+/// The number of messages in the ring: more than any caller leaves unread.
 const SLOTS: usize = 4 * (Cuda::QUEUE_DEPTH + 1);
 const _: () = assert!(SLOTS > Cuda::QUEUE_DEPTH * <Cuda as VectorOps>::RECORDED);
-/// Polls of a slot between two queries of the driver, which take a microsecond each.
+/// The number of polls of a slot between two queries of the driver, which take a microsecond each.
 const LOOKS: u32 = 4096;
 
-/// A ring buffer of messages of type `T`. See the module's text.
+/// A ring buffer of messages of type `T`; see the module's documentation.
 pub struct Mailbox<T: Element> {
     cuda: Cuda,
     /// Pinned memory of `SLOTS` slots.
@@ -101,7 +101,7 @@ impl<T: Element> Mailbox<T> {
         Ok(mailbox)
     }
 
-    /// Copies the message with this number, if it has arrived.
+    /// Copies the message with this number if it has arrived.
     fn look(&self, number: u64, message: &mut [T]) -> Result<bool> {
         let slot = ((number - 1) % SLOTS as u64) as usize * self.slot_words;
         let bytes = size_of_val(message);
@@ -130,7 +130,7 @@ impl<T: Element> Mailbox<T> {
 
 impl<T: Element> Drop for Mailbox<T> {
     fn drop(&mut self) {
-        // The device may still write messages, so wait for it. After a fault nothing runs any more.
+        // The device may still write messages, so this waits for it. After a fault nothing runs any more.
         let _ = self.cuda.0.synchronize();
         // SAFETY: allocated by `new`, freed once, and no pending work writes to it: recordings borrow the mailbox.
         let _ = unsafe { sys::cuMemFreeHost(self.ring.cast()) };
@@ -155,8 +155,8 @@ impl<T: Element> Trait<T> for Mailbox<T> {
         let mut turns = 0_u32;
         loop {
             turns = turns.wrapping_add(1);
-            // Checks the stream from time to time: if it is idle and no message has arrived, none will; if it has
-            // failed, this returns the error.
+            // Checks the stream from time to time. If it is idle and no message has arrived, none will arrive; if it
+            // has failed, this returns the error.
             let idle = (!wait || turns.is_multiple_of(LOOKS)) && backend.0.idle()?;
             if self.look(number, message)? {
                 *taken = number;

@@ -19,7 +19,7 @@ kernels! {
 }
 
 impl Cuda {
-    /// A buffer whose content is undefined: any bits, which are valid for every element type.
+    /// Allocates a buffer with undefined content. Any bits are valid for every element type.
     pub(super) fn uninitialised<T: Element>(self, len: usize) -> Result<DeviceVec<T>> {
         if len == 0 {
             return Ok(DeviceVec::new(self, Allocation::none(NOWHERE), 0));
@@ -36,15 +36,15 @@ impl Cuda {
 }
 
 impl Cuda {
-    /// The result of `look` on elements, without copying them on the host if there are few. `look` must not read from
-    /// the device.
+    /// Calls `look` with the elements, which are not copied on the host if there are few, and returns its result.
+    /// `look` must not read from the device.
     pub(super) fn look_at<T: Element, R>(self, from: &Slice<T>, look: impl FnOnce(&[T]) -> R) -> Result<R> {
         record::forbid(self, "a copy to the host")?;
         // SAFETY: the address and length are those of the slice.
         unsafe { self.0.staging.look_at(from.address(), from.len(), look) }
     }
 
-    /// Reads three slices with a single wait.
+    /// Reads three slices, and waits only once.
     pub(super) fn read_three<A: Element, B: Element, C: Element>(
         self,
         a: (&Slice<A>, &mut [A]),
@@ -85,7 +85,7 @@ impl Backend for Cuda {
     fn zeros<T: Element>(&self, len: usize) -> Result<DeviceVec<T>> {
         let buffer = self.uninitialised::<T>(len)?;
         if len > 0 {
-            // SAFETY: clears the whole allocation that was just made.
+            // SAFETY: clears the whole allocation, which was just made.
             unsafe {
                 super::driver::call!(
                     &self.0.name,
@@ -118,7 +118,7 @@ impl Backend for Cuda {
         if to.is_empty() {
             return Ok(());
         }
-        // SAFETY: both are as long as the source; every bit pattern on the device was written as an element.
+        // SAFETY: both have the same length; every bit pattern on the device was written as an element.
         unsafe { self.0.staging.to_host(from.address(), to.as_mut_ptr().cast(), from.bytes()) }
     }
 
@@ -143,7 +143,7 @@ impl Backend for Cuda {
         if from.is_empty() {
             return Ok(());
         }
-        // SAFETY: both are as long as the source; elements are plain bits without padding.
+        // SAFETY: both have the same length; elements are plain bits without padding.
         unsafe { self.0.staging.to_device(from.as_ptr().cast(), to.address(), to.bytes()) }
     }
 
@@ -221,7 +221,7 @@ impl Backend for Cuda {
     }
 }
 
-/// The bytes of an element, padded with zeros. Elements have at most sixteen.
+/// Returns the bytes of an element, padded with zeros. Elements have at most sixteen bytes.
 fn bits<T: Element>(value: T) -> [u8; 16] {
     const { assert!(size_of::<T>() <= 16) };
     let mut bytes = [0; 16];

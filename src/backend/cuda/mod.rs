@@ -1,9 +1,10 @@
 //! The backend for NVIDIA devices: the same traits as for [`Host`](super::Host), with kernels in CUDA C++.
 //!
-//! Building this needs no part of CUDA. When a program requests a device, the driver's library is loaded (drivers of
-//! CUDA 12 and 13 are supported), and at the first use of a kernel the run-time compiler NVRTC is searched for: in a
-//! toolkit, next to the driver, in Python's packages (`pip install nvidia-cuda-nvrtc`). Missing software is reported by
-//! [`CudaError`](crate::error::CudaError). Kernels are compiled for the present chip and cached on disk.
+//! No part of CUDA is needed to build this. When a program requests a device, the driver's library is loaded (drivers
+//! of CUDA 12 and 13 are supported). At the first use of a kernel, the run-time compiler NVRTC is searched for: in a
+//! toolkit, next to the driver, and in Python's packages (`pip install nvidia-cuda-nvrtc`).
+//! [`CudaError`](crate::error::CudaError) reports missing software. Kernels are compiled for the present chip and
+//! cached on disk.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -28,8 +29,8 @@
 //! | `primitives`, `vector`, `product`, `convert`, `krylov`, `precondition`, `graph` | the traits of operations |
 //! | `persistent` | many iterations of a small system in one launch |
 //!
-//! All work of a process on a device goes to one stream, from any handle, except for handles that
-//! [`Cuda::side_by_side`] makes: each of those has its own stream.
+//! All work of a process on a device goes to one stream, whichever handle enqueues it. The handles of
+//! [`Cuda::side_by_side`] are an exception: each of them has its own stream.
 
 mod allocate;
 mod basis;
@@ -103,26 +104,28 @@ use crate::error::Result;
 use device::Device;
 use pool::Allocation;
 
-/// A CUDA device. Cheap to copy; all handles of a device share one stream, except those of [`Cuda::side_by_side`].
+/// A CUDA device. A handle is cheap to copy. All handles of a device share one stream, except those of
+/// [`Cuda::side_by_side`].
 #[derive(Clone, Copy)]
 pub struct Cuda(&'static Device);
 
 impl Cuda {
-    /// The device with this number, as `nvidia-smi` and CUDA_VISIBLE_DEVICES count them. The first call opens it (a
-    /// third of a second); it stays open as long as the process lives.
+    /// Returns the device with this number, as `nvidia-smi` and CUDA_VISIBLE_DEVICES count them. The first call opens
+    /// it, which takes a third of a second. It stays open as long as the process lives.
     ///
     /// # Errors
-    /// [`Error::Cuda`](crate::Error::Cuda) with the reason why there is none, and what to do.
+    /// [`Error::Cuda`](crate::Error::Cuda) with the reason why there is no such device, and what to do.
     pub fn new(ordinal: usize) -> Result<Self> {
         Device::open(ordinal, 0).map(Cuda)
     }
 
-    /// The number with which it was opened.
+    /// Returns the number with which the device was opened.
     pub fn ordinal(&self) -> usize {
         self.0.ordinal
     }
 
-    /// Free and total memory in bytes. Memory that residua keeps for later allocations does not count as free.
+    /// Returns the free and the total memory in bytes. Memory that residua keeps for later allocations does not count
+    /// as free.
     ///
     /// # Errors
     /// If the device fails.
@@ -130,8 +133,8 @@ impl Cuda {
         self.0.memory()
     }
 
-    /// The maximum number of bytes that buffers used at one time since [`Cuda::forget_peak`] or the start, which
-    /// includes the temporary memory of operations.
+    /// Returns the maximum number of bytes that buffers have used at one time since the start, or since
+    /// [`Cuda::forget_peak`]. This includes the temporary memory of operations.
     pub fn peak_memory(&self) -> usize {
         self.0.pool.usage().peak()
     }
@@ -141,8 +144,8 @@ impl Cuda {
         self.0.pool.usage().forget_peak();
     }
 
-    /// Takes back the memory of a buffer of this device. A recording in progress keeps it instead, because its graph
-    /// may use it.
+    /// Takes back the memory of a buffer of this device. While a recording is in progress, the recording keeps the
+    /// memory instead, because its graph may use it.
     fn release(&self, allocation: Allocation) {
         if !capture::keep(self.0.ordinal, allocation) {
             self.0.free(allocation);

@@ -1,4 +1,4 @@
-//! Loaded kernels: compiled or found at their first use, and kept as long as the process lives.
+//! Loaded kernels. They are compiled or found at their first use, and kept as long as the process lives.
 
 use super::compile::{Ahead, Compiler, CompilingAhead, Unit, packed_kernels};
 use super::driver::{attribute, call, configuration, words};
@@ -16,20 +16,21 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-/// The largest cluster that every chip with clusters allows.
+/// The largest cluster that every chip with clusters supports.
 const PORTABLE_CLUSTER: u32 = 8;
 
-/// The first driver that captures launches which start early: CUDA 12.3.
+/// The first driver that can capture launches that start early: CUDA 12.3.
 const EARLY_DRIVER: i32 = 12_030;
 
-/// A loaded kernel, and how many of its blocks the device can run at a time.
+/// A loaded kernel, and how many of its blocks the device can run at the same time.
 #[derive(Clone, Copy)]
 pub(super) struct Kernel {
     pub(super) function: CUfunction,
     pub(super) resident: u32,
-    /// True if its blocks may start while the launch before it ends: the kernel then waits by itself (`common.cuh`).
+    /// True if its blocks may start while the launch before it is ending. The kernel then waits for that launch itself
+    /// (`common.cuh`).
     pub(super) early: bool,
-    /// Whether it has been launched.
+    /// Set when the kernel is launched.
     pub(super) launched: &'static AtomicBool,
 }
 
@@ -38,15 +39,15 @@ unsafe impl Send for Kernel {}
 // SAFETY: as above.
 unsafe impl Sync for Kernel {}
 
-/// How soon a unit can be used in this process.
+/// How soon this process can use a unit.
 pub(super) enum Readiness {
     Loaded,
-    /// It is in the archive, or in the cache.
+    /// Its code is in the archive or in the cache.
     Compiled,
     Source,
 }
 
-/// A loaded unit, and notes about it that have not been written yet.
+/// A loaded unit, and a line about it that has not been written yet.
 struct Module {
     handle: CUmodule,
     story: Option<String>,
@@ -55,12 +56,12 @@ struct Module {
 // SAFETY: as for `Kernel`.
 unsafe impl Send for Module {}
 
-/// The kernels used so far, by unit, name and shared memory.
+/// The kernels that were used so far, by unit, name and shared memory.
 #[derive(Default)]
 pub(super) struct Kernels {
     loaded: RwLock<HashMap<(Unit, &'static str, u32), Kernel>>,
     modules: Mutex<HashMap<Unit, Module>>,
-    /// Nanoseconds that were spent on first uses.
+    /// The nanoseconds that first uses of kernels have taken.
     spent: AtomicU64,
     ahead: Ahead,
 }
@@ -72,7 +73,7 @@ impl Kernels {
 }
 
 impl Cuda {
-    /// The kernel `name` of a unit, compiled and loaded if this is its first use.
+    /// Returns the kernel `name` of a unit. The first use compiles and loads it.
     pub(super) fn kernel(self, unit: Unit, name: &'static str, shape: &Shape) -> Result<Kernel> {
         let kernels = &self.0.kernels;
         let key = (unit, name, shape.shared);
@@ -98,12 +99,12 @@ impl Cuda {
         Ok(kernel)
     }
 
-    /// Seconds that first uses of kernels have taken so far.
+    /// Returns the seconds that first uses of kernels have taken so far.
     pub(super) fn spent_on_first_uses(self) -> f64 {
         self.0.kernels.spent.load(Ordering::Relaxed) as f64 * 1e-9
     }
 
-    /// A unit's module, compiled and loaded if necessary, for the thread that has reserved the unit.
+    /// Returns a unit's module, and compiles and loads it if necessary. The calling thread must have reserved the unit.
     fn module(self, unit: &Unit) -> Result<CUmodule> {
         let kernels = &self.0.kernels;
         if !kernels.modules().contains_key(unit) {
@@ -118,8 +119,8 @@ impl Cuda {
         Ok(module.handle)
     }
 
-    /// Compiles and loads kernel files on other threads, so that their first use waits less:
-    /// [`units_of_a_solve`](super::compile::units_of_a_solve), for example.
+    /// Compiles and loads kernel files on other threads, so that their first use takes less time: for example
+    /// [`units_of_a_solve`](super::compile::units_of_a_solve).
     pub fn compile_ahead(&self, units: Vec<Unit>) -> CompilingAhead {
         let device = self.0;
         device.kernels.ahead.start(units, |unit| {
@@ -132,7 +133,7 @@ impl Cuda {
         })
     }
 
-    /// How soon a unit can be used.
+    /// Returns how soon a unit can be used.
     pub(super) fn readiness(self, unit: &Unit) -> Readiness {
         let chip = self.0.chip.capability;
         let packed = || packed_kernels(chip).ok().flatten().is_some_and(|kernels| kernels.has(unit));
@@ -146,8 +147,8 @@ impl Cuda {
         }
     }
 
-    /// The kernels that this process has launched on the device so far, each as its file and its name: those that a
-    /// profiler or sanitizer can have seen.
+    /// Returns the kernels that this process has launched on the device so far, by file and name. A profiler or
+    /// sanitizer can have seen only these.
     pub fn launched_kernels(&self) -> BTreeSet<(&'static str, &'static str)> {
         let loaded = self.0.kernels.loaded.read().unwrap_or_else(PoisonError::into_inner);
         let launched = loaded.iter().filter(|(_, kernel)| kernel.launched.load(Ordering::Relaxed));
@@ -165,7 +166,7 @@ impl Cuda {
         }
     }
 
-    /// The first of several shapes that this device can run as a whole.
+    /// Returns the first of several shapes of which this device can run all blocks at the same time.
     pub(super) fn first_held(
         self,
         unit: Unit,
@@ -175,8 +176,8 @@ impl Cuda {
         self.first_of_clusters(unit, name, shapes, 1)
     }
 
-    /// The first of several shapes of which this device can run this many clusters (or blocks without clusters) at the
-    /// same time.
+    /// Returns the first of several shapes of which this device can run `least` clusters (or blocks without clusters)
+    /// at the same time.
     pub(super) fn first_of_clusters(
         self,
         unit: Unit,
@@ -199,7 +200,8 @@ impl Cuda {
         Err(Error::Unsupported(format!("{name} on {}: it holds too few blocks of it at a time", self.0.name)))
     }
 
-    /// How many clusters of this many blocks the device can run at the same time; none if the driver returns an error.
+    /// Returns how many clusters of this many blocks the device can run at the same time; `None` if the driver returns
+    /// an error.
     fn clusters(self, function: CUfunction, shape: &Shape, blocks: u32) -> Result<Option<u32>> {
         let mut clusters = 0;
         let mut cluster = attribute(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
@@ -226,7 +228,7 @@ impl Cuda {
         unsafe {
             call!(device, cuModuleGetFunction(&raw mut function, module, entry.as_ptr()))?;
             if shape.shared > 0 {
-                // A function has one limit for launches of all sizes, so it is set to the maximum.
+                // A function has one limit for launches of all sizes, so it is set to the largest possible value.
                 let (bytes, mut fixed) = (Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 0);
                 let declared = Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
                 call!(device, cuFuncGetAttribute(&raw mut fixed, declared, function))?;
@@ -256,14 +258,14 @@ impl Cuda {
             Together::Clusters(size) if size > 1 => self.clusters(function, shape, size)?.unwrap_or(0) * size,
             _ => blocks.max(1) as u32 * self.0.chip.multiprocessors,
         };
-        // Leaked, since kernels live as long as the process.
+        // Leaked, because kernels live as long as the process.
         Ok(Kernel { function, resident, early: false, launched: Box::leak(Box::default()) })
     }
 }
 
 impl Cuda {
-    /// Leaves to the first-level cache the memory that a kernel's blocks do not need as shared memory; the driver's
-    /// default reserves more.
+    /// Gives the memory that a kernel's blocks do not need as shared memory to the first-level cache. By default the
+    /// driver reserves more.
     fn leave_cache(self, kernel: Kernel, shape: &Shape) -> Result<()> {
         use CUfunction_attribute as Attribute;
         let (chip, device, mut declared) = (self.0.chip, &self.0.name, 0);
@@ -279,22 +281,23 @@ impl Cuda {
     }
 }
 
-/// Appends a line to the file that `RESIDUA_UNITS` names, if it is set: this makes lists for [`Cuda::compile_ahead`].
+/// Appends a line to the file that `RESIDUA_UNITS` names, if it is set. Such files are lists for
+/// [`Cuda::compile_ahead`].
 fn record_unit(story: &str) {
     let Some(path) = std::env::var_os("RESIDUA_UNITS") else { return };
     let file = OpenOptions::new().append(true).create(true).open(path);
-    // The log is only for diagnosis, so a failure to write it is ignored.
+    // The log is only for diagnosis, so a failed write is ignored.
     let _ = file.and_then(|mut file| file.write_all(story.as_bytes()));
 }
 
 fn load(device: &Stream, unit: &Unit) -> Result<Module> {
     let chip = device.chip.capability;
     let start = Instant::now();
-    // `residua devices` reports an archive that cannot be used. Here, units that are missing from the archive, or that
-    // the driver rejects, are compiled instead.
+    // If the archive can't be used, `residua devices` reports it. Here, units that are missing from the archive, or
+    // that the driver rejects, are compiled instead.
     let packed = packed_kernels(chip).ok().flatten().and_then(|kernels| kernels.code(unit));
     if let Some(code) = packed {
-        // The driver reads aligned numbers in the code, so it is copied to an allocation of its own.
+        // The driver reads aligned numbers in the code, so the code is copied to a separate allocation.
         let (from, code) = (start.elapsed(), code.to_vec());
         if let Ok(module) = Module::load(device, unit, &code, from, "from the archive")? {
             return Ok(module);
@@ -314,8 +317,8 @@ fn load(device: &Stream, unit: &Unit) -> Result<Module> {
 }
 
 impl Module {
-    /// Loads the code of a unit, which took `time` to make or find; the inner result is the driver's refusal of code of
-    /// this kind.
+    /// Loads the code of a unit. `time` is the time that it took to compile or find the code. The inner result is an
+    /// error if the driver rejects code of this kind.
     fn load(
         device: &Stream,
         unit: &Unit,

@@ -1,11 +1,11 @@
 //! NCCL: sums and exchanges between GPUs that can't share memory, such as those of several machines.
 //!
-//! The library is loaded when the first communicator is made: the one that the process has already loaded (for example
-//! PyTorch's), else the file that `RESIDUA_NCCL` names, else one in a toolkit, in Python's packages or on the loader's
-//! path. Six of its functions are used for data, all enqueued on the backend's stream, so that they can be recorded.
+//! The library is loaded when the first communicator is created: the one that the process has already loaded (for
+//! example PyTorch's), else the file that `RESIDUA_NCCL` names, else one in a toolkit, in Python's packages or on the
+//! loader's path. Six of its functions move data. They are enqueued on the backend's stream, so they can be recorded.
 //!
-//! Sums are gathered from all ranks and added by a kernel in the order of ranks, so that they have the same bits as
-//! with windows.
+//! For a sum, the terms of all ranks are gathered on each rank, and a kernel adds them in the order of ranks. So sums
+//! have the same bits as those through shared-memory windows.
 
 use super::find::{self, Wanted};
 use super::launch::kernels;
@@ -25,11 +25,11 @@ kernels! {
     fn peers_add(ranks: u64, count: u64, all: u64, sums: &mut Slice<T>);
 }
 
-/// Where the library is searched for, unless the process has loaded it.
+/// How the library is found, unless the process has loaded it.
 const NCCL: Wanted =
     Wanted { variable: Some("RESIDUA_NCCL"), file: "libnccl.so", releases: &["2"], packages: &["nccl/lib"] };
 
-/// Bytes of the identifier of a new communicator.
+/// The number of bytes in the identifier of a communicator.
 const ID: usize = 128;
 
 /// NCCL's identifier of a communicator, as in nccl.h.
@@ -41,13 +41,13 @@ type Comm = *mut c_void;
 type Code = c_int;
 type Stream = *mut c_void;
 
-/// `ncclInt8`: all data is moved as bytes.
+/// `ncclInt8`, because all data are moved as bytes.
 const BYTES: c_int = 0;
 
-/// The flag with which the loader only returns a library that is already loaded.
+/// With this flag the loader only returns a library that is already loaded.
 const RTLD_NOLOAD: c_int = 4;
 
-/// The functions, by type and name.
+/// The functions of the library.
 struct Table {
     version: unsafe extern "C" fn(*mut c_int) -> Code,
     error_string: unsafe extern "C" fn(Code) -> *const c_char,
@@ -60,12 +60,12 @@ struct Table {
     receive: unsafe extern "C" fn(*mut c_void, usize, c_int, c_int, Comm, Stream) -> Code,
     group_start: unsafe extern "C" fn() -> Code,
     group_end: unsafe extern "C" fn() -> Code,
-    /// Kept loaded as long as the process lives, because the library has threads.
+    /// Never unloaded, because the library has threads.
     _library: Library,
 }
 
 impl Table {
-    /// The library of this process.
+    /// Returns the library of this process.
     fn get() -> Result<&'static Table> {
         static FOUND: OnceLock<Result<Table, String>> = OnceLock::new();
         let found = FOUND.get_or_init(Self::find);
@@ -89,8 +89,8 @@ impl Table {
 
     fn open(file: &Path, flags: c_int) -> Result<Table, String> {
         let told = |error: libloading::Error| format!("{}: {error}", file.display());
-        // SAFETY: the file has NCCL's name, or the user says that it is NCCL, so its initialisers are those that any
-        // program linked to it runs. The types are those of nccl.h.
+        // SAFETY: the file has NCCL's name, or the user says that it is NCCL, so its initialisers are those that run in
+        // any program linked to NCCL. The types are those of nccl.h.
         unsafe {
             let library = Library::open(Some(file), flags).map_err(told)?;
             Ok(Table {
@@ -121,7 +121,7 @@ impl Table {
     }
 }
 
-/// An identifier for a communicator of all ranks, which one rank makes and sends to the others.
+/// Creates an identifier for a communicator of all ranks. One rank calls this and sends the result to the others.
 ///
 /// # Errors
 /// [`Error::Unsupported`] if there is no NCCL, or if it fails.
@@ -140,7 +140,7 @@ pub struct Nccl {
     comm: Comm,
     rank: usize,
     ranks: usize,
-    /// The scalars of all ranks for a sum.
+    /// Space for the scalars of all ranks in a sum.
     gathered: DeviceVec<u64>,
 }
 
@@ -154,7 +154,7 @@ impl std::fmt::Debug for Nccl {
 }
 
 impl Nccl {
-    /// Joins the communicator with this identifier; all ranks call it.
+    /// Joins the communicator with this identifier. All ranks must call this.
     ///
     /// # Errors
     /// If there is no NCCL, or if it fails.
@@ -175,7 +175,7 @@ impl Nccl {
         Ok(made)
     }
 
-    /// The library's version as text.
+    /// Returns the library's version as text.
     pub fn version(&self) -> String {
         let mut version = 0;
         // SAFETY: the call writes one number.
@@ -191,10 +191,10 @@ impl Nccl {
         self.cuda.0.stream().cast()
     }
 
-    /// Checks for errors that the library has noticed.
+    /// Checks for errors that the library has found in the background.
     ///
     /// # Errors
-    /// If another rank has gone, or the connection to it is broken.
+    /// If another rank has ended, or if the connection to it is broken.
     pub fn check_all(&self) -> Result<()> {
         let mut code = 0;
         // SAFETY: the call writes one code.
@@ -213,8 +213,8 @@ impl Nccl {
             let count = (sums.len() - first).min(tuning::PEERS_MOST);
             let part = Cuda::part_mut(sums, first..first + count);
             let all = self.gathered.address();
-            // SAFETY: `gathered` has room for one scalar of 16 bytes per rank. Both buffers live until the stream has
-            // finished, even in a recording, which borrows the buffers that it uses.
+            // SAFETY: `gathered` has space for `PEERS_MOST` scalars of 16 bytes from each rank. Both buffers live until
+            // the stream has finished, even in a recording, which borrows the buffers that it uses.
             let code = unsafe {
                 (self.table.all_gather)(
                     part.address() as *const c_void,
@@ -232,7 +232,7 @@ impl Nccl {
         Ok(())
     }
 
-    /// Sends these numbers of entries to each rank and receives those of each, in the order of ranks.
+    /// Sends `counts[0]` entries to the ranks and receives `counts[1]` entries from them, both in the order of ranks.
     ///
     /// # Errors
     /// If NCCL or the device fails.

@@ -1,4 +1,4 @@
-//! Two-step Arnoldi process on the device.
+//! The two-step Arnoldi process on the device.
 
 use super::Cuda;
 use super::launch::kernels;

@@ -1,4 +1,5 @@
-//! The fused steps of conjugate gradients on one of several ranks, with sums in memory or by windows of GPUs.
+//! The fused steps of conjugate gradients on one of several ranks. Sums over all ranks come from memory, or through the
+//! shared-memory windows of the GPUs.
 
 use super::inverse::with_diagonal;
 use super::launch::kernels;
@@ -30,7 +31,7 @@ mod kernel {
             windows: Option<&Slice<u64>>,
             rounds: Option<&mut Slice<u64>>,
         );
-        /// `sums` is null if they are received through the windows, `marks` if nothing is sent.
+        /// `sums` is null if they are received through the windows; `marks` is null if nothing is sent.
         fn cg_part_direction(
             d: Option<&Slice<D>>,
             z: &Slice<T>,
@@ -78,8 +79,8 @@ pub(super) fn residual<T: Scalar>(
     ))
 }
 
-/// See [`KrylovSteps::cg_part_direction`](crate::backend::KrylovSteps::cg_part_direction). With `way`, the entries for
-/// rank p begin at `starts[p]` of those sent.
+/// See [`KrylovSteps::cg_part_direction`](crate::backend::KrylovSteps::cg_part_direction). If `way` is given, the sent
+/// entries for rank p begin at `starts[p]`.
 pub(super) fn direction<T: Scalar>(
     cuda: Cuda,
     step: PartDirection<'_, T, Cuda>,
@@ -114,8 +115,8 @@ pub(super) fn direction<T: Scalar>(
 }
 
 impl Windows {
-    /// The entries needed by others in each piece of a vector of n scalars, where pieces are those that the kernel of
-    /// [`Windows::direction`] computes. None if there are too many ranks for it.
+    /// Groups the entries that other ranks need by the pieces of a vector of n scalars that the kernel of
+    /// [`Windows::direction`] computes. `None` if there are too many ranks for that kernel.
     ///
     /// # Errors
     /// If memory runs out.
@@ -130,8 +131,8 @@ impl Windows {
         let pieces = n.div_ceil(piece);
         let marks =
             (0..=pieces).map(|k| numbers.partition_point(|&number| (number as usize) < k * piece) as u32);
-        // Neighbours mostly need entries at both ends of the vector: first come the pieces at the far end, then those
-        // at the near end.
+        // Neighbours usually need entries at both ends of the vector. The pieces at the far end are computed first,
+        // then those at the near end.
         let far = numbers.partition_point(|&number| (number as usize) < n / 2);
         let first = numbers.get(far).map_or(0, |&number| number as usize / piece);
         let cuda = self.cuda();
@@ -151,8 +152,8 @@ impl Windows {
         residual(self.cuda(), step, Some(self.way()))
     }
 
-    /// See [`Communicator::cg_direction`](crate::backend::Communicator::cg_direction). The entries for rank p begin at
-    /// `starts[p]` of those sent.
+    /// See [`Communicator::cg_direction`](crate::backend::Communicator::cg_direction). The sent entries for rank p
+    /// begin at `starts[p]`.
     ///
     /// # Errors
     /// If the device fails.

@@ -1,4 +1,5 @@
-//! Windows: memory of a GPU that processes with other GPUs of the machine can write, for sums over all ranks and halos.
+//! Shared-memory windows: memory of a GPU that processes with other GPUs of the machine can write. Sums over all ranks
+//! and halos go through them.
 
 use super::driver::call;
 use super::launch::kernels;
@@ -84,21 +85,21 @@ mod kernel {
     }
 }
 
-/// Bytes of the handle of a window.
+/// The number of bytes in the handle of a window.
 const HANDLE: usize = 64;
 
-/// This process's window, which others can open. It is a separate allocation, because memory of the driver's pool can't
-/// be shared.
+/// This process's window, which other processes can open. It is a separate allocation, because memory of the driver's
+/// pool can't be shared.
 #[derive(Debug)]
 pub struct Window {
     cuda: Cuda,
     address: u64,
     handle: [u8; HANDLE],
-    /// Bytes for the halo from each rank.
+    /// The number of bytes for the halo from each rank.
     room: usize,
 }
 
-/// The windows through which sums are sent to other ranks and received from them, if they do not go through memory.
+/// The arguments for a kernel that sends and receives sums through the windows of all ranks.
 pub(super) struct Way<'a> {
     pub(super) rank: u64,
     pub(super) ranks: u64,
@@ -107,19 +108,19 @@ pub(super) struct Way<'a> {
     pub(super) room: u64,
 }
 
-/// The windows of all ranks, mapped into this process, and the number of exchanges that it has done.
+/// The windows of all ranks, mapped into this process, and counters of the exchanges so far.
 #[derive(Debug)]
 pub struct Windows {
     cuda: Cuda,
     rank: usize,
     own: Window,
-    /// Kept open as long as their addresses are used.
+    /// The opened windows of other ranks, kept open as long as their addresses are used.
     _opened: Vec<Opened>,
     addresses: DeviceVec<u64>,
     state: DeviceVec<u64>,
 }
 
-/// The window of another process, opened.
+/// The opened window of another process.
 #[derive(Debug)]
 struct Opened {
     cuda: Cuda,
@@ -134,7 +135,7 @@ impl Drop for Opened {
 }
 
 impl Window {
-    /// For this number of ranks, with memory for `room` bytes of halo from each.
+    /// Allocates a window for this number of ranks, with `room` bytes for the halo from each.
     ///
     /// # Errors
     /// If memory runs out, or if the driver can't share it.
@@ -157,7 +158,7 @@ impl Window {
         Ok(made)
     }
 
-    /// The handle that identifies the window to other processes of this machine.
+    /// Returns the handle by which other processes of this machine can open the window.
     pub fn handle(&self) -> &[u8] {
         &self.handle
     }
@@ -172,7 +173,7 @@ impl Drop for Window {
 }
 
 impl Windows {
-    /// Opens the windows with these handles, one of each rank, of which this rank's is `own`.
+    /// Opens the windows with these handles, one from each rank. This rank's own window is `own`.
     ///
     /// # Errors
     /// If a GPU can't access the memory of another.
@@ -201,7 +202,7 @@ impl Windows {
         Ok(Self { cuda, rank, own, _opened: opened, addresses, state })
     }
 
-    /// The maximum number of bytes in a halo from each rank.
+    /// Returns the maximum number of bytes in a halo from each rank.
     pub fn room(&self) -> usize {
         self.own.room
     }
@@ -214,13 +215,13 @@ impl Windows {
         self.cuda
     }
 
-    /// The windows for the sums of the next round.
+    /// Returns the arguments for the sums of the next round.
     pub(super) fn way(&mut self) -> Way<'_> {
         let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
         Way { rank, ranks, windows: &self.addresses, rounds: &mut self.state, room }
     }
 
-    /// Counts what was sent last as received, if it was not.
+    /// Marks the last sent exchange as received, if it was not received.
     ///
     /// # Errors
     /// If the device fails.
@@ -254,7 +255,8 @@ impl Windows {
         Ok(())
     }
 
-    /// Combines words of all ranks by bitwise or. The windows must be used for nothing else, and be large enough.
+    /// Combines words of all ranks by bitwise or. The windows must be large enough and must not be used for anything
+    /// else.
     ///
     /// # Errors
     /// If the windows are too small, or if the device fails.
@@ -290,8 +292,8 @@ impl Windows {
         )
     }
 
-    /// Writes into the windows of others: the entries of `send` with indices `asked`, or all of them. The entries for
-    /// rank p begin at `starts[p]`.
+    /// Writes entries of `send` into the windows of other ranks: those with indices `asked`, or all of them. The
+    /// entries for rank p begin at `starts[p]`.
     ///
     /// # Errors
     /// If the device fails.
@@ -307,7 +309,7 @@ impl Windows {
         kernel::peers_send(self.cuda, shape, rank, ranks, windows, &mut self.state, room, starts, asked, send)
     }
 
-    /// Adds the products of rows with what others have sent, which begins at `starts[p]` for rank p.
+    /// Adds the products of rows with the entries that other ranks have sent. Those of rank p begin at `starts[p]`.
     ///
     /// # Errors
     /// If the device fails.
@@ -339,7 +341,7 @@ impl Windows {
         )
     }
 
-    /// Copies what others have sent. The entries of rank p begin at `starts[p]` of `halo`.
+    /// Copies the entries that other ranks have sent to `halo`. Those of rank p begin at `starts[p]`.
     ///
     /// # Errors
     /// If the device fails.
@@ -361,7 +363,7 @@ impl Windows {
 }
 
 impl Drop for Windows {
-    /// Waits until no work uses a window before the windows are dropped.
+    /// Waits until no work uses a window any more.
     fn drop(&mut self) {
         let _ = self.cuda.synchronize();
     }

@@ -1,9 +1,9 @@
-//! Persistent iterations: one launch for many, for systems whose matrix fits the chip's shared memory
-//! (`kernels/cg_resident.cu`, `kernels/minres_resident.cu`), or whose vectors do while the matrix is streamed
+//! Persistent iterations: many iterations in one launch, for systems whose matrix fits the chip's shared memory
+//! (`kernels/cg_resident.cu`, `kernels/minres_resident.cu`), or whose vectors fit while the matrix is streamed
 //! (`kernels/cg_streamed.cu`).
 //!
-//! How rows are divided among blocks, and where each block finds its operands, depends only on the pattern. It is
-//! computed at a matrix's first launch and kept with it; every launch reads the values again.
+//! Which rows each block has, and where it finds its operands, depends only on the pattern. Both are computed at a
+//! matrix's first launch and kept with it. Every launch reads the values again.
 
 use super::compile::Unit;
 use super::inverse::with_diagonal;
@@ -18,9 +18,9 @@ use crate::backend::{
 use crate::error::Result;
 use crate::scalar::{Element, Scalar, Widen};
 
-/// Iterations of a launch: enough that loading the matrix costs a few percent.
+/// The number of iterations of a launch: so many that loading the matrix costs only a few percent.
 pub(super) const LENGTH: usize = 128;
-/// The maximum number of blocks for which there are slots for sums, and the number of 64-bit words of a slot
+/// The maximum number of blocks, each of which has slots for its sums, and the number of 64-bit words of a slot
 /// (`MAX_BLOCKS`, `Slot` in the kernel).
 const MOST_BLOCKS: usize = 1024;
 const SLOT_WORDS: usize = 2;
@@ -117,7 +117,7 @@ mod kernel {
 /// The layout of a matrix in the shared memory of the blocks.
 struct Plan {
     shape: Shape,
-    /// Bytes of the largest scalar that fits.
+    /// The size in bytes of the largest scalar type for which this layout fits.
     scalar: usize,
     rows_a_block: u32,
     entries: u32,
@@ -127,10 +127,10 @@ struct Plan {
     locals: DeviceVec<u16>,
 }
 
-/// Words of the slots through which blocks exchange sums.
+/// The number of words of all slots through which blocks exchange sums.
 const SLOTS: usize = 4 * MOST_BLOCKS * SLOT_WORDS;
 
-/// Enqueues a launch of persistent iterations for a matrix that is streamed, or declines.
+/// Enqueues a launch of persistent iterations for a matrix that is streamed. Returns false if it declines.
 pub(super) fn streamed<V: Widen<T>, T: Scalar>(
     cuda: Cuda,
     a: SellParts<'_, V, Cuda>,
@@ -139,7 +139,7 @@ pub(super) fn streamed<V: Widen<T>, T: Scalar>(
     let n = a.rows;
     work.check(n)?;
     let Persistent::Cg(work) = work else { return Ok(false) };
-    // The kernels need slices of a warp's height, in the order of rows.
+    // The kernels need slices with the height of a warp, and rows in their original order.
     if matches!(work.inverse, Inverse::General(_)) || n == 0 || a.height != 32 || a.order.is_some() {
         return Ok(false);
     }
@@ -188,7 +188,7 @@ fn streamed_with<D: Element, V: Widen<T>, T: Scalar>(
     Ok(true)
 }
 
-/// Enqueues a launch of persistent iterations, or declines.
+/// Enqueues a launch of persistent iterations. Returns false if it declines.
 pub(super) fn resident<V: Widen<T>, T: Scalar>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
@@ -197,7 +197,7 @@ pub(super) fn resident<V: Widen<T>, T: Scalar>(
 ) -> Result<bool> {
     let n = a.rows;
     work.check(n)?;
-    // A system with more vectors and values than this does not fit, whatever its pattern is.
+    // A system whose vector and values need more than this does not fit, whatever its pattern is.
     let chip = cuda.0.chip;
     let room = chip.multiprocessors as usize * chip.shared_a_block as usize;
     if n == 0 || n * size_of::<T>() + a.values.len() * size_of::<V>() > room {
@@ -282,13 +282,13 @@ fn minres<V: Widen<T>, T: Scalar>(
     Ok(true)
 }
 
-/// The name of a diagonal's element type in kernels.
+/// Returns the name of a diagonal's element type in kernels.
 fn name_of<D: Element>(_: Option<&Slice<D>>) -> &'static str {
     D::NAME
 }
 
-/// Returns the unit of a kernel that keeps a matrix on the chip, for any method. `diagonal` is the type of a diagonal
-/// if there is one. The types must have the order of the kernel's declaration, since their order is part of a unit.
+/// Returns the unit of a kernel that keeps a matrix on the chip, for any method. `diagonal` is the type of the diagonal
+/// if there is one. The types must be in the order of the kernel's declaration, because their order is part of a unit.
 fn unit<T: Scalar, V: Element>(
     file: &'static str,
     diagonal: Option<&'static str>,
@@ -300,7 +300,7 @@ fn unit<T: Scalar, V: Element>(
 }
 
 impl Plan {
-    /// The plan for a pattern; none if it does not fit.
+    /// Creates the plan for a pattern; `None` if it does not fit.
     fn new<V: Widen<T>, T: Scalar>(
         cuda: Cuda,
         a: CsrParts<'_, V, Cuda>,
@@ -363,17 +363,17 @@ impl Plan {
     }
 }
 
-/// The requirements of the blocks for a pattern.
+/// The memory that the blocks need for a pattern.
 struct Measured {
-    /// The maximum number of padded entries in a block, and of entries in its halo.
+    /// The maximum number of padded entries in a block, and the maximum number of entries in its halo.
     entries: usize,
     halo_room: usize,
-    /// Entries of all halos, and the start of each.
+    /// The number of entries of all halos, and the start of each.
     halo: usize,
     halo_starts: Vec<u32>,
 }
 
-/// None if the chip does not have enough memory for the measurement.
+/// Measures the blocks' requirements. `None` if the chip does not have enough memory for the measurement.
 fn measure<V: Element>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,

@@ -1,19 +1,19 @@
-//! Memory of a stream's buffers: freed memory is kept for the next buffers.
+//! Memory of a stream's buffers. Freed memory is kept for later buffers.
 //!
 //! The driver's pool takes one to two microseconds to allocate a buffer, and as long to free it. A conversion of a
-//! small matrix allocates a dozen temporary ones, and waits for the host each time. So freed buffers are first kept
+//! small matrix allocates a dozen temporary buffers, and the host waits each time. So freed buffers are first kept
 //! here, sorted by size:
 //!
 //! ```text
 //! freed     512 512 4096 81920                 asked for 3000: takes 4096
 //! ```
 //!
-//! A buffer is reused on the stream on which it was freed, after all work that was enqueued before, so freed memory is
-//! never used by another stream. The kept memory is limited, and is returned to the pool when the limit is reached or
-//! memory runs out.
+//! A buffer is reused on the stream on which it was freed, after all work that was enqueued before, so another stream
+//! never uses freed memory. The amount of kept memory is limited. It is returned to the pool when the limit is reached,
+//! or when memory runs out.
 //!
-//! A tool that checks accesses sees kept memory as one permanent allocation; with `RESIDUA_KEEP_BUFFERS=0` nothing is
-//! kept.
+//! For a tool that checks accesses, kept memory looks like one permanent allocation. With `RESIDUA_KEEP_BUFFERS=0`
+//! nothing is kept.
 
 use super::driver::call;
 use crate::error::Result;
@@ -23,11 +23,11 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-/// Sizes are multiples of this, the pool's own unit.
+/// Sizes are multiples of this unit, which is that of the driver's pool.
 const UNIT: usize = 512;
-/// A kept buffer is reused if it is larger by at most this fraction of the requested size (plus a unit).
+/// A kept buffer is reused if it exceeds the requested size by at most one part in this many, plus a unit.
 const LARGER: usize = 16;
-/// The largest buffer that is kept; for larger ones the driver's microseconds do not matter.
+/// The size of the largest buffer that is kept. For larger ones the driver's microseconds do not matter.
 const LARGEST: usize = 16 << 20;
 /// A stream keeps at most this many bytes, and this many buffers.
 const MOST: usize = 64 << 20;
@@ -47,7 +47,7 @@ impl Allocation {
     }
 }
 
-/// Bytes that buffers of all streams of a device use, and the peak.
+/// The number of bytes that buffers of all streams of a device use, and the maximum so far.
 #[derive(Default)]
 pub(super) struct Usage {
     now: AtomicUsize,
@@ -78,7 +78,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// The smallest kept buffer with at least `bytes`, unless it is much too large.
+    /// Returns the smallest kept buffer with at least `bytes`, unless it is much too large.
     fn take(&mut self, bytes: usize) -> Option<Allocation> {
         let &(size, address) = self.blocks.range((bytes, 0)..).next()?;
         if size - bytes > bytes / LARGER + UNIT {
@@ -89,8 +89,8 @@ impl Kept {
         Some(Allocation { address, bytes: size })
     }
 
-    /// Keeps a buffer. Returns the buffers to be freed: usually none, and all kept ones if they exceed the limit, so
-    /// that sizes that are no longer needed do not stay forever.
+    /// Keeps a buffer. Returns the buffers to be freed. Usually there are none; if the limit is exceeded, these are all
+    /// buffers that were kept before, so that sizes that are no longer needed do not stay forever.
     fn put(&mut self, block: Allocation) -> Vec<Allocation> {
         if block.bytes > LARGEST {
             return vec![block];
@@ -102,7 +102,7 @@ impl Kept {
         gone
     }
 
-    /// Removes and returns all blocks.
+    /// Removes and returns all buffers.
     fn take_all(&mut self) -> Vec<Allocation> {
         self.bytes = 0;
         std::mem::take(&mut self.blocks)
@@ -112,7 +112,7 @@ impl Kept {
     }
 }
 
-/// The source of a stream's buffers.
+/// Provides the memory of a stream's buffers.
 pub(super) struct Pool {
     /// The device's pool; `None` if it has no pools.
     driver: Option<CUmemoryPool>,
@@ -121,31 +121,32 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Uses the driver's pool, configured to keep memory from the system: requesting it takes a hundred times longer.
+    /// Uses the driver's pool, which is configured to keep memory: to request it from the system takes a hundred times
+    /// longer.
     pub(super) fn new(name: &str, device: CUdevice, pools: bool, usage: &'static Usage) -> Result<Self> {
         let kept = std::env::var_os("RESIDUA_KEEP_BUFFERS").is_none_or(|asked| asked != "0");
         let driver = if pools { Some(keeping_pool(name, device)?) } else { None };
         Ok(Pool { driver, kept: kept.then(Mutex::default), usage })
     }
 
-    /// The freed blocks that are kept for reuse; `None` if freed memory is not kept.
+    /// Returns the freed buffers that are kept for reuse; `None` if freed memory is not kept.
     fn kept(&self) -> Option<MutexGuard<'_, Kept>> {
         self.kept.as_ref().map(lock)
     }
 
-    /// The counter of the stream's memory use.
+    /// Returns the counters of the device's memory use.
     pub(super) fn usage(&self) -> &'static Usage {
         self.usage
     }
 
-    /// Kept memory for `bytes`, if there is some.
+    /// Returns kept memory for `bytes`, if there is any.
     pub(super) fn take(&self, bytes: usize) -> Option<Allocation> {
         let taken = self.kept()?.take(whole(bytes))?;
         self.usage.add(taken.bytes);
         Some(taken)
     }
 
-    /// New memory for `bytes`, not initialised.
+    /// Allocates memory for `bytes`, not initialised.
     pub(super) fn allocate(&self, bytes: usize, stream: CUstream) -> Result<Allocation, CUresult> {
         let bytes = whole(bytes);
         let mut address = 0;
@@ -163,7 +164,7 @@ impl Pool {
         Ok(Allocation { address, bytes })
     }
 
-    /// Takes memory back that no stream's work uses any more once `stream` has reached this point.
+    /// Takes memory back. No stream may use it any more once `stream` has reached this point.
     pub(super) fn put(&self, allocation: Allocation, stream: CUstream) {
         match self.kept() {
             Some(mut kept) => self.give_back(kept.put(allocation), stream),
@@ -171,7 +172,7 @@ impl Pool {
         }
     }
 
-    /// Stops counting an allocation.
+    /// Subtracts an allocation from the counted use.
     pub(super) fn uncount(&self, allocation: Allocation) {
         self.usage.now.fetch_sub(allocation.bytes, Ordering::Relaxed);
     }
@@ -194,8 +195,8 @@ impl Pool {
     /// Returns memory to the driver, after the stream's work.
     fn give_back(&self, allocations: impl IntoIterator<Item = Allocation>, stream: CUstream) {
         for block in allocations {
-            // SAFETY: each address came from `allocate` and is no longer in use; without a pool, the stream is waited
-            // for. A destructor can't report errors; if the device is lost, its next operation reports it.
+            // SAFETY: each address came from `allocate` and is no longer in use; without a pool, this waits for the
+            // stream. A destructor can't report errors; if the device is lost, its next operation reports it.
             unsafe {
                 let _ = match self.driver {
                     Some(_) => sys::cuMemFreeAsync(block.address, stream),
@@ -209,7 +210,7 @@ impl Pool {
     }
 }
 
-/// Rounds up to whole units.
+/// Rounds up to a multiple of [`UNIT`].
 fn whole(bytes: usize) -> usize {
     bytes.checked_next_multiple_of(UNIT).unwrap_or(bytes)
 }

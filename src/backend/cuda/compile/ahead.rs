@@ -1,5 +1,5 @@
-//! Compiles and loads units that will be needed soon, on separate threads: a first solve needs twenty units one after
-//! another, which take a fifth of a second each if nothing is in the cache yet.
+//! Compiles and loads units that will be needed soon, on separate threads. A first solve needs twenty units, one after
+//! another, and each takes a fifth of a second if it is not in the cache.
 
 use super::Unit;
 use crate::lock::lock;
@@ -7,14 +7,14 @@ use std::collections::HashSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, available_parallelism};
 
-/// The units to be compiled, the next one last, and those being compiled.
+/// The units that are waiting to be compiled, the next one last, and those that are being compiled.
 #[derive(Default)]
 struct Stages {
     waiting: Vec<Unit>,
     running: HashSet<Unit>,
 }
 
-/// Synchronises the threads that compile ahead with those that need a unit.
+/// Synchronises the threads that compile ahead with the threads that need a unit.
 #[derive(Default)]
 pub(in crate::backend::cuda) struct Ahead {
     stages: Mutex<Stages>,
@@ -30,7 +30,7 @@ impl Ahead {
         self.changed.wait(stages).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `make` for the units on other threads, the first ones first.
+    /// Calls `make` for the units on other threads, in this order.
     pub(in crate::backend::cuda) fn start(
         &'static self,
         units: Vec<Unit>,
@@ -39,7 +39,7 @@ impl Ahead {
         let threads = units.len().min(available_parallelism().map_or(1, usize::from));
         self.stages().waiting.extend(units.into_iter().rev());
         for _ in 0..threads {
-            // If no thread can be started, each unit is compiled by the thread that needs it.
+            // If no thread can be started, a unit is compiled by the thread that needs it.
             let work = move || self.work(make);
             let _ = thread::Builder::new().name("residua kernels".into()).spawn(work);
         }
@@ -64,8 +64,8 @@ impl Ahead {
         }
     }
 
-    /// Waits until no other thread is compiling a unit, and reserves it for the caller until the result is dropped. If
-    /// another thread has made it, it is available now; else the caller has to make it.
+    /// Waits until no other thread is compiling this unit, and reserves it for the caller until the result is dropped.
+    /// If another thread has compiled it, it is available now; otherwise the caller has to compile it.
     pub(in crate::backend::cuda) fn take(&self, unit: &Unit) -> Running<'_> {
         let mut stages = self.stages();
         stages.waiting.retain(|waiting| waiting != unit);
@@ -76,7 +76,7 @@ impl Ahead {
     }
 }
 
-/// A unit that a thread is compiling.
+/// A unit that a thread is compiling. Dropping this ends the reservation.
 pub(in crate::backend::cuda) struct Running<'a>(&'a Ahead, Unit);
 
 impl Drop for Running<'_> {
@@ -87,8 +87,8 @@ impl Drop for Running<'_> {
 }
 
 /// Kernels that are being compiled and loaded on other threads ([`Cuda::compile_ahead`](crate::Cuda::compile_ahead)).
-/// When dropped, no further compilation begins, and those in progress are waited for, because a process must not end
-/// while its compiler is running.
+/// If this is dropped, no further compilation begins, and it waits for those in progress, because a process must not
+/// end while its compiler is running.
 #[must_use = "dropped, it waits for the compiler"]
 pub struct CompilingAhead(&'static Ahead);
 
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use std::sync::LazyLock;
 
-    /// Units that are needed while other threads compile them: each is made once, and is either available or left to
+    /// If units are needed while other threads compile them, each is compiled once, and is either available or left to
     /// the thread that needs it.
     #[test]
     fn what_is_asked_for_is_made_once_or_left_to_who_asks() {
@@ -137,7 +137,7 @@ mod tests {
         assert!(AHEAD.stages().running.is_empty() && AHEAD.stages().waiting.is_empty());
     }
 
-    /// Each unit is made by one thread at a time, and different ones in parallel.
+    /// Only one thread at a time compiles a unit, and different units are compiled in parallel.
     #[test]
     fn who_asks_is_alone_at_work_on_a_unit() {
         static AHEAD: LazyLock<Ahead> = LazyLock::new(Ahead::default);

@@ -1,15 +1,16 @@
-//! An archive of kernels that were compiled for several chips when a package was made, stored next to the program: with
-//! it no compiler is needed.
+//! An archive of kernels that were compiled for several chips when a package was built. It is stored next to the
+//! program, which then needs no compiler.
 //!
 //! ```text
 //! residuak | length of the head, 4 bytes | its CRC-32, 4 bytes | head | for each chip: entries | frames of zstd
 //! ```
 //!
-//! The head is text: the release of the compiler in the first line, then a line for each chip with its name (`sm_90`
-//! for machine code, `compute_90` for PTX), the bytes of what follows for it, their CRC-32, the number of units, and for
-//! each frame the number of its units, its bytes, and its bytes unpacked. An entry is the key of a unit, 16 bytes, and
-//! the length of its code, 4 bytes. A frame has the codes of similar units, and is unpacked when one of them is needed.
-//! Keys are those of the cache ([`key`](super::key)), so code of other sources is never found.
+//! The head is text. The first line has the release of the compiler. Then there is a line for each chip with its name
+//! (`sm_90` for machine code, `compute_90` for PTX), the number of bytes of its section after the head, their CRC-32,
+//! the number of units, and for each frame the number of its units, its bytes, and its bytes after unpacking. An entry
+//! is the key of a unit, 16 bytes, and the length of its code, 4 bytes. A frame contains the codes of similar units,
+//! and is unpacked when one of them is needed. Keys are those of the cache ([`key`](super::key)), so code from other
+//! sources is never found.
 
 use super::key::Key;
 use super::{Target, Unit, place, sources};
@@ -24,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
 pub(super) const MAGIC: &[u8; 8] = b"residuak";
-/// Bytes of a unit's key with the length of its code.
+/// The number of bytes of a unit's key and the length of its code.
 pub(super) const ENTRY: usize = 20;
 
 /// An archive of compiled kernels whose head has been read.
@@ -35,7 +36,7 @@ pub struct Archive {
     parts: Vec<Part>,
 }
 
-/// The part of the archive for one chip.
+/// The section of the archive for one chip.
 #[derive(Debug)]
 struct Part {
     target: Target,
@@ -46,7 +47,7 @@ struct Part {
     frames: Vec<Frame>,
 }
 
-/// Codes of some units: bytes as they are packed and as they are not.
+/// The codes of some units: how many units, and the number of bytes packed and unpacked.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     units: usize,
@@ -60,7 +61,7 @@ pub struct Kernels {
     target: Target,
     compiler: String,
     path: PathBuf,
-    /// The frame of each unit, and where its code lies in it.
+    /// The frame of each unit, and the range of its code in the frame.
     places: Places,
     frames: Frames,
     packed: Vec<u8>,
@@ -93,23 +94,23 @@ impl Archive {
         read().map_err(|cause| unfit(path, cause))
     }
 
-    /// Its path.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The release of the compiler that made it, `12.9`.
+    /// Returns the release of the compiler that produced the code, such as `12.9`.
     pub fn compiler(&self) -> &str {
         &self.compiler
     }
 
-    /// Its contents: the names of chips, and the number of units.
+    /// Returns the names of the chips, each with its number of units.
     pub fn chips(&self) -> impl Iterator<Item = (&str, usize)> {
         self.parts.iter().map(|part| (part.target.name.as_str(), part.units))
     }
 
-    /// The kernels for a chip, `(9, 0)` for sm_90: machine code of the chip or of an older one of its family, else PTX;
-    /// none if it has neither.
+    /// Returns the kernels for a chip, `(9, 0)` for sm_90: machine code for the chip or for an older one of its family,
+    /// else PTX; `None` if the archive has neither.
     ///
     /// # Errors
     /// [`CudaError::KernelArchive`] if the file is damaged.
@@ -141,7 +142,7 @@ impl Archive {
 }
 
 impl Kernels {
-    /// The unit's code, if the archive has it for the current source; PTX ends with a zero byte.
+    /// Returns the unit's code if the archive has it for the current source. PTX ends with a zero byte.
     pub fn code(&self, unit: &Unit) -> Option<&[u8]> {
         self.code_of(unit, sources::source(unit.source()))
     }
@@ -157,7 +158,7 @@ impl Kernels {
         unpacked.get_or_init(unpack).as_ref()?.get(place.clone())
     }
 
-    /// Whether the unit's code is there.
+    /// Returns whether the archive has the unit's code for the current source.
     pub fn has(&self, unit: &Unit) -> bool {
         self.place_of(unit, sources::source(unit.source())).is_some()
     }
@@ -166,22 +167,22 @@ impl Kernels {
         self.places.get(&Key::new(&self.compiler, source, &unit.options(&self.target)))
     }
 
-    /// Number of units.
+    /// Returns the number of units.
     pub fn count(&self) -> usize {
         self.places.len()
     }
 
-    /// The chip for which they were compiled, `sm_90`, or `compute_90` for PTX.
+    /// Returns the chip for which the kernels were compiled, such as `sm_90`, or `compute_90` for PTX.
     pub fn chip(&self) -> &str {
         &self.target.name
     }
 
-    /// The release of the compiler that made them.
+    /// Returns the release of the compiler that produced the code.
     pub fn compiler(&self) -> &str {
         &self.compiler
     }
 
-    /// The file that they were read from.
+    /// Returns the path of the archive.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -191,7 +192,7 @@ fn unfit(path: &Path, cause: String) -> CudaError {
     CudaError::KernelArchive { path: path.display().to_string(), cause }
 }
 
-/// Parses the lines of the head; none if it is invalid.
+/// Parses the lines of the head. `None` if it is invalid.
 fn parsed(head: &[u8], mut offset: u64) -> Option<(String, Vec<Part>)> {
     let mut lines = std::str::from_utf8(head).ok()?.lines();
     let compiler = lines.next()?.strip_prefix("compiler ")?.to_string();
@@ -216,10 +217,11 @@ fn parsed(head: &[u8], mut offset: u64) -> Option<(String, Vec<Part>)> {
 }
 
 type Places = HashMap<Key, (usize, Range<usize>)>;
-/// Where each lies among packed bytes, its bytes unpacked, and these; none if they cannot be had.
+/// For each frame, its range among the packed bytes, the number of bytes unpacked, and the unpacked bytes; `None` if
+/// they can't be unpacked.
 type Frames = Vec<(Range<usize>, usize, OnceLock<Option<Vec<u8>>>)>;
 
-/// Where the code of each unit lies, and where the frames do; none if the lengths do not add up.
+/// Returns the position of each unit's code, and the frames. `None` if the lengths do not add up.
 fn places(packed: &[u8], part: &Part) -> Option<(Places, Frames)> {
     let mut begin = part.units.checked_mul(ENTRY)?;
     let mut entries = packed.get(..begin)?.as_chunks::<ENTRY>().0.iter();
@@ -241,11 +243,11 @@ fn places(packed: &[u8], part: &Part) -> Option<(Places, Frames)> {
     (begin == packed.len() && entries.next().is_none()).then_some((places, frames))
 }
 
-/// The kernels of the installed program for a chip, read at the first call; none if it has no archive, or none for the
-/// chip.
+/// Returns the kernels for a chip from the archive of the installed program, which is read at the first call. `None` if
+/// there is no archive, or if it has nothing for the chip.
 ///
 /// # Errors
-/// [`CudaError::KernelArchive`] if the archive cannot be used; kernels are then compiled.
+/// [`CudaError::KernelArchive`] if the archive can't be used. Kernels are then compiled.
 pub fn packed_kernels(chip: (u32, u32)) -> Result<Option<&'static Kernels>> {
     type Known = BTreeMap<(u32, u32), Result<Option<&'static Kernels>, CudaError>>;
     static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
@@ -255,7 +257,7 @@ pub fn packed_kernels(chip: (u32, u32)) -> Result<Option<&'static Kernels>> {
         // Leaked, because modules loaded from it live as long as the process.
         Ok(kernels.map(|kernels| &*Box::leak(Box::new(kernels))))
     };
-    // Who asks while another thread reads them waits for it.
+    // A thread that calls this while another reads the archive waits for it.
     Ok(lock(&KNOWN).entry(chip).or_insert_with(read).clone()?)
 }
 

@@ -1,12 +1,13 @@
-//! The units that solves can ask for: each kernel file with the types of a solve, and with every class that `tuning`
-//! chooses for matrices of some size on some chip. The choices themselves are called, so a class that is new there is
-//! in the next package without having been seen.
+//! The units that solves can need: each kernel file with the types of a solve, and with every class that `tuning`
+//! chooses for matrices of some size on some chip. The functions of `tuning` themselves are called here, so a new class
+//! gets into the next package even if no solve has been seen to use it.
 //!
-//! Left to be compiled at their first use, since packages have 12 MB for kernels: offsets of 64 bits (matrices of 2^32
-//! entries take longer to read); persistent iterations with a diagonal that exceeds single precision, or with complex
-//! values that are narrower than vectors; chunks of SELL that are not as high as a warp; compressed sections with codes
-//! or narrowed values; stencils with holes; several right-hand sides with rows of unlike lengths; several GPUs; and what
-//! is no part of a solve. Units with a program stand in `units.txt` ([`list`](super::list)).
+//! Packages have 12 MB for kernels, so the following are compiled at their first use: offsets of 64 bits (matrices of
+//! 2^32 entries take longer to read); persistent iterations with a diagonal that exceeds single precision, or with
+//! complex values in lower precision than the vectors; slices of SELL with another height than a warp; compressed
+//! slices with coded values or values in lower precision; stencils with holes; several right-hand sides with rows of
+//! different lengths; several GPUs; and everything that is not part of a solve. Units with a program are listed in
+//! `units.txt` ([`list`](super::list)).
 
 use super::Unit;
 use crate::backend::RowExtent;
@@ -18,7 +19,7 @@ use num_complex::Complex;
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-/// Chips that stand for those of their family: what choices depend on differs most between these.
+/// One chip of each family: these differ most in the properties on which choices depend.
 const CHIPS: [Chip; 4] = [
     chip((8, 0), 1, 108, 2048, [163, 164]),
     chip((8, 6), 1, 82, 1536, [99, 100]),
@@ -26,14 +27,14 @@ const CHIPS: [Chip; 4] = [
     chip((10, 0), LARGEST_CLUSTER, 148, 2048, [227, 228]),
 ];
 
-/// Mean entries of rows.
+/// Mean numbers of entries in a row.
 const MEANS: [usize; 33] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 24, 27, 28, 29, 32, 33, 41, 48, 64, 81,
     96, 97, 129, 200, 600,
 ];
-/// Vectors of a product with several.
+/// The numbers of vectors in products with several.
 const VECTORS: std::ops::RangeInclusive<usize> = 2..=8;
-/// Entries from which on a matrix has offsets of 64 bits.
+/// A matrix with at least this many entries has offsets of 64 bits.
 const WIDE: usize = 1 << 32;
 
 const fn chip(
@@ -54,17 +55,17 @@ const fn chip(
     }
 }
 
-/// Numbers of rows or elements, four from a power of two to the next.
+/// Returns numbers of rows or elements, four from each power of two to the next.
 fn counts() -> impl Iterator<Item = usize> + Clone {
     (0..28).flat_map(|power| [4, 5, 6, 7].map(|quarters| ((quarters << power) as usize).div_ceil(4)))
 }
 
-/// Numbers of rows and of entries.
+/// Returns pairs of a number of rows and a number of entries.
 fn sizes() -> impl Iterator<Item = (usize, usize)> {
     counts().flat_map(|rows| MEANS.map(|mean| (rows, rows * mean))).filter(|&(_, nonzeros)| nonzeros < WIDE)
 }
 
-/// Every unit once, in the order in which they are added.
+/// A list of units, each once, in the order in which they were added.
 #[derive(Default)]
 struct Asked {
     units: Vec<Unit>,
@@ -82,13 +83,13 @@ impl Asked {
         units.into_iter().for_each(|unit| self.add(unit));
     }
 
-    /// A unit for each shape that a choice gives.
+    /// Adds a unit for each of these launch shapes.
     fn shapes(&mut self, unit: Unit, shapes: impl IntoIterator<Item = Shape>) {
         shapes.into_iter().for_each(|shape| self.add(shape.unit(unit)));
     }
 }
 
-/// All of them.
+/// Returns all units that solves can need.
 pub(super) fn asked_units() -> &'static [Unit] {
     static ALL: LazyLock<Vec<Unit>> = LazyLock::new(made);
     &ALL
@@ -122,7 +123,7 @@ fn typed<T: Element>(file: &'static str) -> Unit {
     Unit::new(file).with("SCALAR", T::NAME)
 }
 
-/// Kernels of patterns, and orderings.
+/// Adds the kernels of patterns and orderings.
 fn without_values(asked: &mut Asked) {
     let files = [
         "column_spread.cu",
@@ -148,7 +149,8 @@ fn without_values(asked: &mut Asked) {
         asked.shapes(narrow("row_shape.cu"), [tuning::balanced_tiles(CHIPS[0], class, 1, 1).1]);
     }
     for chip in CHIPS {
-        // The first that the chip holds; a cluster of sixteen needs luck.
+        // A chip runs the largest cluster that it has the resources for: sixteen blocks if it can, else eight, and one
+        // without clusters.
         let preferred = |size: &u32| matches!(*size, 1 | 8 | LARGEST_CLUSTER) && *size <= chip.cluster;
         for cluster in tuning::CLUSTERS.into_iter().filter(preferred) {
             asked.all(["bfs.cu", "cuthill_mckee.cu"].map(|file| narrow(file).class(cluster)));
@@ -166,7 +168,7 @@ fn without_values(asked: &mut Asked) {
     asked.all(tuning::SORTED_CLASSES.map(|class| narrow("spgemm_sorted_lengths.cu").class(class)));
 }
 
-/// Primitives with the types that assembly, conversions and preconditioners use them with.
+/// Adds the primitives, with the types that assembly, conversions and preconditioners use.
 fn primitives(asked: &mut Asked) {
     asked.add(Unit::new("keys.cu").with("KEY", "u32"));
     asked.add(Unit::new("number.cu").with("NUMBER", "u32"));
@@ -215,7 +217,7 @@ fn primitives(asked: &mut Asked) {
     );
 }
 
-/// Kernels that move values, by their width.
+/// Adds the kernels that move values, by the width of these.
 fn moved<V: Element>(asked: &mut Asked) {
     let items = Unit::new("gather.cu").with("INDEX", "u32").with("ITEM_BYTES", bytes_of::<V>());
     asked.shapes(items, [tuning::gather(1)]);
@@ -236,7 +238,7 @@ fn moved<V: Element>(asked: &mut Asked) {
     asked.shapes(narrow("permute.cu"), [tuning::per_vertex(CHIPS[0], 1).variant("ITEM_BYTES", "1")]);
 }
 
-/// Kernels of vectors, of matrices whose values have the type of vectors, and of batches.
+/// Adds the kernels of vectors, of matrices whose values have the type of vectors, and of batches.
 fn of_scalar<T: Scalar>(asked: &mut Asked) {
     let bytes = size_of::<T>();
     let files = [
@@ -292,7 +294,7 @@ fn of_scalar<T: Scalar>(asked: &mut Asked) {
     }
 }
 
-/// Batches of small systems.
+/// Adds the kernels of batches of small systems.
 fn batches<T: Scalar>(asked: &mut Asked) {
     let bytes = size_of::<T::Double>();
     asked.shapes(
@@ -312,7 +314,7 @@ fn batches<T: Scalar>(asked: &mut Asked) {
     }
 }
 
-/// From a matrix to the compressed format and back.
+/// Adds the kernels that convert to the compressed format and back.
 fn compressing<V: Scalar>(asked: &mut Asked) {
     let survey = Unit::new("compressed_survey.cu").with("VALUE", V::NAME).with("OFFSET", "u32");
     let of = |file| {
@@ -342,7 +344,7 @@ fn compressing<V: Scalar>(asked: &mut Asked) {
     asked.add(deal.with("OFFSET", "u32"));
 }
 
-/// Products and Krylov steps of vectors of T with a matrix of V.
+/// Adds products and Krylov steps of vectors of T with a matrix of V.
 fn of_matrix<T: Scalar, V: Scalar + Widen<T>>(asked: &mut Asked) {
     let of = |file| typed::<T>(file).with("STORED", V::NAME);
     let files = ["compressed_balanced.cu", "coo.cu", "csr_binned.cu", "pair_products.cu", "pair_update.cu"];
@@ -390,7 +392,7 @@ fn of_matrix<T: Scalar, V: Scalar + Widen<T>>(asked: &mut Asked) {
     asked.shapes(compressed, sections.map(wide));
 }
 
-/// Products in CSR with rows of these lengths.
+/// Adds the products in CSR for rows of these lengths.
 fn csr<T: Scalar, V: Scalar + Widen<T>>(asked: &mut Asked, longest: usize, (rows, nonzeros): (usize, usize)) {
     let of = |file| typed::<T>(file).with("STORED", V::NAME).with("OFFSET", "u32");
     let fullest = (32 * nonzeros / rows).max(longest) as u64;
@@ -427,7 +429,7 @@ mod tests {
     use crate::backend::cuda::compile::list::recorded_units;
     use std::collections::BTreeSet;
 
-    /// What packages leave out, and files for those who call primitives and products by name.
+    /// Files that packages do not contain: those listed above, and those for callers of single primitives and products.
     const NOT_PACKED: [&str; 12] = [
         "bfs_part.cu",
         "cg_part.cu",
@@ -450,7 +452,7 @@ mod tests {
         assert_eq!(asked, files.collect());
     }
 
-    /// What real solves loaded, as they were recorded, is among them.
+    /// The list contains every unit that was recorded in real solves, apart from files that are not packed.
     #[test]
     fn what_solves_were_seen_to_load_is_asked_for() {
         let asked: HashSet<&Unit> = asked_units().iter().collect();

@@ -1,23 +1,23 @@
 //! A cache of compiled kernels on disk, for later processes.
 //!
-//! One file for each image, named by a 128-bit hash of everything on which its content depends, in the folder of
-//! [`crate::cache`]. It contains a hash of its content:
+//! Each image has one file, whose name is a 128-bit hash of everything on which its content depends, in the folder of
+//! [`crate::cache`]. The file contains a hash of its content:
 //!
 //! ```text
 //! residua1 | length, 8 bytes | hash of the code, 16 bytes | code
 //! ```
 //!
-//! Any failure here (no folder, no permission, no space, a damaged file) only costs a compilation.
+//! Any failure (no folder, no permission, no space, a damaged file) only costs a compilation.
 
 use super::key::Key;
 use crate::cache::{Hash, folder, write_beside};
 use std::path::PathBuf;
 
-/// A file starts with this, the length of the code, and its hash.
+/// A file starts with this, then the length of the code and its hash.
 const MAGIC: &[u8; 8] = b"residua1";
 const HEADER: usize = 32;
 
-/// The place of one image.
+/// The cache file of one image.
 pub(super) struct Entry(Option<PathBuf>);
 
 impl Entry {
@@ -47,7 +47,7 @@ impl Entry {
 
     pub(super) fn store(&self, code: &[u8]) {
         if let Some(path) = &self.0 {
-            // A cache that cannot be written is no error: the next process compiles again.
+            // If the cache can't be written, that is no error: the next process compiles again.
             let _ = write_beside(path, &sealed(code));
         }
     }

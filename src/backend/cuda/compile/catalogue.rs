@@ -1,12 +1,12 @@
-//! The units that the program may need, so that they can be compiled ahead of use: every kernel file, for each
-//! combination of types that it is used with.
+//! The units that the program may need, so that they can be compiled in advance: every kernel file, for each
+//! combination of types with which it is used.
 
 use super::{Unit, program_number};
 use crate::backend::cuda::tuning::{self, class_of};
 use crate::backend::scalars::CODES;
 
 const SCALARS: [&str; 4] = ["f32", "f64", "c32", "c64"];
-/// Types of vectors, each with the types of matrix values that may be widened to it.
+/// Pairs of a vector type and a type of matrix values that can be promoted to it.
 const WIDENINGS: [(&str, &str); 6] =
     [("f32", "f32"), ("f64", "f64"), ("f64", "f32"), ("c32", "c32"), ("c64", "c64"), ("c64", "c32")];
 const OFFSETS: [&str; 2] = ["u32", "u64"];
@@ -17,8 +17,8 @@ const KEYS: [&str; 6] = ["u32", "u64", "i32", "i64", "f32", "f64"];
 const LARGE: usize = 1 << 28;
 const NUMBERS: [&str; 8] = ["u8", "u32", "u64", "i32", "f32", "f64", "c32", "c64"];
 
-/// Units of every kernel file: all types that solvers use, and as many of the primitives' combinations as it takes for
-/// every line to be compiled.
+/// Returns units of every kernel file: for all types that solvers use, and for so many combinations of the primitives
+/// that every line is compiled.
 pub fn catalogue() -> Vec<Unit> {
     let mut units = vec![
         Unit::new("length_order.cu"),
@@ -94,7 +94,7 @@ pub fn catalogue() -> Vec<Unit> {
     units
 }
 
-/// The compressed format, with every representation of columns and values.
+/// Adds the compressed format, with every representation of columns and values.
 fn compressed(units: &mut Vec<Unit>) {
     let held = ["COMPRESSED_KINDS", "COMPRESSED_CODES", "COMPRESSED_WIDE"]
         .into_iter()
@@ -139,8 +139,8 @@ fn compressed(units: &mut Vec<Unit>) {
         for file in ["compressed_grid.cu", "compressed_stencil.cu"] {
             units.extend(tuning::STENCILS.map(|places| Unit::new(file).with("SCALAR", value).class(places)));
         }
-        // Usually no load has two points of one grid line; for f32 there is a second form for stencils in which one
-        // has.
+        // Usually no load has two points of one grid line. For f32 there is also a variant for stencils in which a load
+        // has two.
         let halves = match value {
             "f32" => [1, 2].as_slice(),
             "c64" => &[],
@@ -170,7 +170,7 @@ fn compressed(units: &mut Vec<Unit>) {
     }
 }
 
-/// Linear updates of few vectors and of the maximum number, scalar programs, and steps with a basis.
+/// Adds linear updates of few vectors and of the maximum number, scalar programs, and steps with a basis.
 fn recurrences(units: &mut Vec<Unit>) {
     for scalar in SCALARS {
         let unit = |file| Unit::new(file).with("SCALAR", scalar);
@@ -217,7 +217,7 @@ fn preconditioners(units: &mut Vec<Unit>) {
     units.push(wide.with("FACTOR_OFFSET", "u64"));
 }
 
-/// Sparse products of matrices, and other kernels with the same types.
+/// Adds sparse products of matrices, and other kernels with the same types.
 fn sparse_products(units: &mut Vec<Unit>) {
     let offsets = OFFSETS.iter().flat_map(|&from| OFFSETS.map(|to| (from, to)));
     for (from, to) in offsets {
@@ -238,7 +238,7 @@ fn sparse_products(units: &mut Vec<Unit>) {
     );
     for scalar in SCALARS {
         units.push(Unit::new("peers.cu").with("SCALAR", scalar));
-        // Wide offsets do not change these kernels otherwise, so they are compiled for one scalar type only.
+        // Offsets of 64 bits make no other difference in these kernels, so they are compiled for one scalar type only.
         for offset in OFFSETS.into_iter().take(if scalar == "f64" { 2 } else { 1 }) {
             let unit = |file| Unit::new(file).with("SCALAR", scalar).with("OFFSET", offset);
             units.push(unit("peers_rows.cu"));

@@ -10,7 +10,7 @@ pub(super) struct Key(pub(super) u128);
 
 impl Key {
     pub(super) fn new(compiler: &str, source: &str, options: &[String]) -> Key {
-        // Computed once, since it takes a third of a millisecond.
+        // Computed once, because it takes a third of a millisecond.
         static OF_HEADERS: OnceLock<u128> = OnceLock::new();
         let of_headers = OF_HEADERS.get_or_init(|| {
             let mut hash = Hash::new();

@@ -1,38 +1,38 @@
-//! The units that solves need. `units.txt` has those of a first solve, which are compiled ahead, and those with programs.
-//! Packages contain these and all others that solves can ask for ([`asked`](super::asked)), compiled.
+//! The units that solves need. `units.txt` lists those of a first solve, which are compiled in advance, and those with
+//! programs. Packages contain these, compiled, and all others that solves can need ([`asked`](super::asked)).
 
 use super::asked::asked_units;
 use super::{SOURCES, Unit, programs};
 use std::collections::HashSet;
 
-/// The units, one in each line, as `RESIDUA_UNITS` writes them. `[name]` begins a section.
+/// The units, one in each line, in the form that `RESIDUA_UNITS` writes. `[name]` begins a section.
 const UNITS: &str = include_str!("units.txt");
 
-/// The units that a solve of a real system in double precision is likely to need on the GPUs for which residua is
-/// tuned. Too few or too many only cost time.
+/// Returns the units that a solve of a real system in double precision is likely to need on the GPUs for which residua
+/// is tuned. A wrong guess only costs time.
 pub fn units_of_a_solve() -> Vec<Unit> {
     part("solve").filter_map(parsed).collect()
 }
 
-/// The units that reverse Cuthill-McKee and P A P^T are likely to need.
+/// Returns the units that reverse Cuthill-McKee and P A P^T are likely to need.
 pub fn units_of_an_ordering() -> Vec<Unit> {
     part("ordering").filter_map(parsed).collect()
 }
 
-/// All units that solves can ask for. Packages contain them compiled.
+/// Returns all units that solves can need. Packages contain them in compiled form.
 pub fn listed_units() -> Vec<Unit> {
     let lines = ["solve", "ordering", "programs"].into_iter().flat_map(part).filter_map(parsed);
     let mut known = HashSet::new();
     lines.chain(asked_units().iter().copied()).filter(|unit| known.insert(*unit)).collect()
 }
 
-/// All units of `units.txt`, among them those that solves were seen to load.
+/// Returns all units of `units.txt`, including those that solves were seen to load.
 #[cfg(test)]
 pub(super) fn recorded_units() -> Vec<Unit> {
     lines().filter(|line| !line.starts_with('[')).filter_map(parsed).collect()
 }
 
-/// Lines that are not comments.
+/// Returns the lines that are not comments.
 fn lines() -> impl Iterator<Item = &'static str> {
     UNITS.lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
@@ -43,7 +43,7 @@ fn part(name: &str) -> impl Iterator<Item = &'static str> {
     lines().skip_while(begins).skip(1).take_while(|line| !line.starts_with('['))
 }
 
-/// The inverse of [`Unit::describe`]; none if the kernel file is unknown.
+/// The inverse of [`Unit::describe`]. `None` if the kernel file is unknown.
 fn parsed(line: &'static str) -> Option<Unit> {
     let (types, class) = line.split_once(" class ").unwrap_or((line, "0"));
     let mut words = types.split(' ');
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(program.size_class(), programs::number(&[3, 7, 5, 6]));
     }
 
-    /// If a file is used with its types in two orders, it is compiled twice.
+    /// All units of a file list its types in the same order, because otherwise the file would be compiled twice.
     #[test]
     fn types_of_a_file_stand_in_one_order() {
         let mut orders = BTreeMap::new();
@@ -91,8 +91,8 @@ mod tests {
         assert!(solve.iter().chain(&ordering).all(|unit| all.contains(unit)));
     }
 
-    /// Outdated lines, whose macros no longer exist, would never be used, and the units that replaced them would be
-    /// compiled late.
+    /// Every line names macros that kernels have. A line with outdated macros would never be used, and the unit that
+    /// replaced it would be compiled late.
     #[test]
     fn every_line_is_asked_for_as_kernels_are() {
         let names =

@@ -1,5 +1,5 @@
-//! Compiles the source of a kernel for one chip, and caches the results. This needs no device: NVRTC alone compiles
-//! every kernel for every chip, as continuous integration and packaging do.
+//! Compiles the source of a kernel for one chip, and caches the result. This needs no device: NVRTC alone compiles
+//! every kernel for every chip, which continuous integration and packaging use.
 //!
 //! ```text
 //! Unit ("vector.cu", SCALAR = f64) + constants (tuning) + chip (sm_90)
@@ -42,23 +42,23 @@ pub struct Image {
     pub code: Vec<u8>,
     /// True if it came from the cache.
     pub cached: bool,
-    /// The time that it took.
+    /// The time that the compilation or loading took.
     pub time: Duration,
 }
 
 impl Compiler {
-    /// The unit's code for a chip, `(9, 0)` for sm_90; from the cache if possible.
+    /// Returns the unit's code for a chip, `(9, 0)` for sm_90; from the cache if possible.
     ///
     /// # Errors
     /// [`CudaError::CompilerMismatch`](crate::error::CudaError::CompilerMismatch) if the compiler no longer supports
-    /// the chip; [`CudaError::Compilation`](crate::error::CudaError::Compilation) for an error in the source. A cache
-    /// that cannot be read or written is no error.
+    /// the chip; [`CudaError::Compilation`](crate::error::CudaError::Compilation) for an error in the source. If the
+    /// cache can't be read or written, that is no error.
     pub fn image(&self, unit: &Unit, chip: (u32, u32)) -> Result<Image> {
         self.image_with(unit, chip, None)
     }
 
-    /// Code with little optimisation, if the compiler has that option (NVRTC 13): it checks that the unit compiles for
-    /// a chip in less than half the time of [`image`](Self::image), and is not meant to be run.
+    /// Compiles with little optimisation if the compiler has that option (NVRTC 13). This checks in less than half the
+    /// time of [`image`](Self::image) that the unit compiles for a chip. The code is not meant to be run.
     ///
     /// # Errors
     /// As [`image`](Self::image).
@@ -66,7 +66,7 @@ impl Compiler {
         self.image_with(unit, chip, self.option_for_drafts())
     }
 
-    /// As [`image`](Self::image) for a target by name, which need not be a chip of this machine: `sm_90`, or
+    /// As [`image`](Self::image), for the name of a target, which need not be a chip of this machine: `sm_90`, or
     /// `compute_90` for PTX.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ impl Compiler {
         Ok(Image { code, cached: false, time: start.elapsed() })
     }
 
-    /// Returns whether the cache seems to have the unit's code for a chip.
+    /// Returns whether the cache has a file for the unit and a chip.
     pub(super) fn has_cached(&self, unit: &Unit, chip: (u32, u32)) -> bool {
         let Ok(target) = self.target(chip) else { return false };
         self.entry(sources::source(unit.source()), &unit.options(&target)).is_there()
@@ -125,7 +125,7 @@ impl Target {
         (known && number).then(|| Target { name: name.into(), machine_code: kind == "sm" })
     }
 
-    /// The chip with this name, `(9, 0)` for 90.
+    /// Returns the chip of this target, `(9, 0)` for 90.
     fn chip(&self) -> (u32, u32) {
         let digits = self.name.split('_').next_back().and_then(|digits| digits.parse::<u32>().ok());
         digits.map_or((0, 0), |number| (number / 10, number % 10))
@@ -136,7 +136,7 @@ impl Target {
 mod tests {
     use super::*;
 
-    /// The compiler, if NVRTC is found; else prints a note.
+    /// Returns the compiler if NVRTC is found; otherwise prints a note.
     fn compiler() -> Option<&'static Compiler> {
         match Compiler::get() {
             Ok(compiler) => Some(compiler),

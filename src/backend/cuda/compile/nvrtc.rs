@@ -1,4 +1,4 @@
-//! The nine functions of NVRTC that we call, loaded by path.
+//! The nine functions of NVRTC that residua calls, loaded by path.
 
 use super::Target;
 use super::sources::HEADERS;
@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 type Program = *mut c_void;
 
-/// NVRTC's interface according to its manual. Every function returns zero on success.
+/// NVRTC's interface, from its manual. Every function returns zero on success.
 struct Functions {
     version: unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int,
     chip_count: unsafe extern "C" fn(*mut c_int) -> c_int,
@@ -52,8 +52,8 @@ impl std::fmt::Debug for Compiler {
 }
 
 impl Compiler {
-    /// The process's compiler, searched for at the first call. If the driver reports its release, a compiler of that
-    /// release or an older one is preferred, because the driver may refuse code of a newer one.
+    /// Returns the process's compiler, which is searched for at the first call. If the driver reports its release, a
+    /// compiler of that release or an older one is preferred, because the driver may refuse code of a newer one.
     ///
     /// # Errors
     /// [`CudaError::NoCompiler`] with the places that were searched.
@@ -80,7 +80,7 @@ impl Compiler {
 
     fn load(path: &Path) -> Option<Compiler> {
         let mut libraries = builtins(path);
-        // SAFETY: the file has NVRTC's name, so its initialisers are those that any program linked to NVRTC runs.
+        // SAFETY: the file has NVRTC's name, so its initialisers are those that run in any program linked to NVRTC.
         let library = unsafe { Library::new(path) }.ok()?;
         // SAFETY: each type is that of the function in NVRTC's manual, unchanged since CUDA 11.1.
         let functions = unsafe {
@@ -110,7 +110,7 @@ impl Compiler {
             return None;
         }
         let mut chips = vec![0; usize::try_from(count).ok()?];
-        // SAFETY: the vector has room for the number of chips that was just read.
+        // SAFETY: the vector has space for the number of chips that was just read.
         if unsafe { (functions.chips)(chips.as_mut_ptr()) } != 0 {
             return None;
         }
@@ -119,27 +119,28 @@ impl Compiler {
         Some(Compiler { functions, path: path.into(), version: (major, minor), chips, _libraries: libraries })
     }
 
-    /// Release, as `13.0`.
+    /// Returns the release, such as `13.0`.
     pub fn version_text(&self) -> String {
         format!("{}.{}", self.version.0, self.version.1)
     }
 
-    /// Its path.
+    /// Returns the path of the library.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The chips that it supports, in order: `(9, 0)` is sm_90.
+    /// Returns the chips that it supports, in ascending order: `(9, 0)` is sm_90.
     pub fn chips(&self) -> &[(u32, u32)] {
         &self.chips
     }
 
-    /// The option for the fastest compilation; none if the compiler may not have it.
+    /// Returns the option for the fastest compilation; `None` if the compiler may not have it.
     pub(super) fn option_for_drafts(&self) -> Option<&'static str> {
         (self.version >= (13, 0)).then_some("--Ofast-compile=max")
     }
 
-    /// Machine code for a known chip; PTX of the newest older one for a chip that is newer than the compiler.
+    /// Returns the target for a chip: machine code if the compiler knows it, else PTX for the newest older chip that it
+    /// knows.
     pub(super) fn target(&self, chip: (u32, u32)) -> Result<Target> {
         if self.chips.contains(&chip) {
             return Ok(Target { name: format!("sm_{}{}", chip.0, chip.1), machine_code: true });
@@ -207,7 +208,7 @@ impl Compiler {
         Ok(image.map_err(failed)?)
     }
 
-    /// One of the program's outputs: queries its size, then its bytes.
+    /// Returns one of the program's outputs: queries its size, then its bytes.
     fn output(
         &self,
         program: &Guard,
@@ -232,8 +233,8 @@ impl Compiler {
     }
 }
 
-/// NVRTC opens its builtins by their bare name. In Python's packages the loader may not find them, so they are opened
-/// by path first: the loader then uses the loaded file.
+/// Opens NVRTC's builtins by path. NVRTC opens them by their bare name, and the loader may not find them in Python's
+/// packages; but if they are loaded already, it uses those.
 fn builtins(path: &Path) -> Vec<Library> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let files = folder.and_then(|folder| std::fs::read_dir(folder).ok()).into_iter().flatten().flatten();

@@ -1,4 +1,4 @@
-//! Makes an archive of compiled kernels ([`Archive`](super::Archive)).
+//! Writes an archive of compiled kernels ([`Archive`](super::Archive)).
 
 use super::archive::MAGIC;
 use super::key::Key;
@@ -15,12 +15,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, available_parallelism};
 
-/// Bytes of code from which on a frame is closed. A solve needs some twenty units of as many files, and each waits until
-/// its frame is unpacked.
+/// A frame is closed when it has this many bytes of code. A solve needs about twenty units from as many files, and has
+/// to wait for each until its frame is unpacked.
 const FRAME: usize = 1 << 21;
 
-/// The bytes of an archive: `code` returns the code of a unit for a target, `sm_90` or `compute_90`, as the compiler of
-/// release `compiler` makes it; `compress` makes one zstd frame of its input.
+/// Returns the bytes of an archive. `code` returns the code of a unit for a target, `sm_90` or `compute_90`, from the
+/// compiler of release `compiler`; `compress` returns one zstd frame of its input.
 ///
 /// # Errors
 /// Errors of `code`, and [`CudaError::KernelArchive`] if compression fails or a target has another name.
@@ -49,7 +49,7 @@ pub fn pack(
 ) -> Result<Vec<u8>> {
     let failed = |cause: String| CudaError::KernelArchive { path: "a new archive".into(), cause };
     let mut units = units.to_vec();
-    // Similar units are next to each other, which helps compression.
+    // Similar units are placed next to each other, which helps compression.
     units.sort_by_cached_key(Unit::describe);
     let known = |name: &&str| {
         Target::of_name(name).ok_or_else(|| failed(format!("{name} is neither sm_ nor compute_")))
@@ -94,7 +94,7 @@ pub fn pack(
     Ok(archive)
 }
 
-/// Units whose codes share a frame: units of one file, as many as make [`FRAME`] bytes.
+/// Returns ranges of units whose codes share a frame: units of the same file, up to about [`FRAME`] bytes.
 fn together(units: &[Unit], codes: &[Vec<u8>]) -> Vec<Range<usize>> {
     let mut frames: Vec<Range<usize>> = Vec::new();
     let mut bytes = 0;
@@ -111,8 +111,8 @@ fn together(units: &[Unit], codes: &[Vec<u8>]) -> Vec<Range<usize>> {
     frames
 }
 
-/// Compiles units for targets and writes an archive of them, compressed by the program `zstd`; returns its size in
-/// bytes.
+/// Compiles units for targets and writes an archive of them, compressed by the program `zstd`. Returns the size of the
+/// archive in bytes.
 ///
 /// # Errors
 /// [`CudaError::NoCompiler`] without NVRTC, [`CudaError::CompilerMismatch`] if it does not know a target,
@@ -141,11 +141,11 @@ pub fn write_archive(path: &Path, targets: &[&str], units: &[Unit]) -> Result<u6
     Ok(archive.len() as u64)
 }
 
-/// Compiles those of the listed units for a chip that the package does not have, and caches them. Returns how many are
-/// listed, and how many the package has.
+/// Compiles the listed units for a chip that the package does not have, and caches them. Returns the number of listed
+/// units, and how many of these the package has.
 ///
 /// # Errors
-/// As [`Compiler::image`], and [`CudaError::NoCompiler`] if a compiler is needed and there is none.
+/// As [`Compiler::image`], and [`CudaError::NoCompiler`] if a compiler is needed but not found.
 pub fn prepare(chip: (u32, u32)) -> Result<(usize, usize)> {
     let mut units = listed_units();
     units.retain(|unit| tuning::suits(unit, chip));
@@ -159,7 +159,7 @@ pub fn prepare(chip: (u32, u32)) -> Result<(usize, usize)> {
     Ok((listed, listed - units.len()))
 }
 
-/// Applies `make` to all items, on all threads; results are in order. The first failure ends it.
+/// Applies `make` to all items, on all threads. The results are in order. It stops at the first failure.
 fn by_all_threads<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> Result<R> + Sync) -> Result<Vec<R>> {
     let next = AtomicUsize::new(0);
     let made = Mutex::new(Ok(Vec::new()));

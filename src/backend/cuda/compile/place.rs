@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-/// Its name in packages.
+/// The name of the archive in packages.
 const NAME: &str = "residua.kernels";
 
-/// The file that `RESIDUA_KERNELS` names, unless it is `off`; else the one next to the program or library that this
-/// code belongs to, or in the folder `lib` of the same installation.
+/// Returns the file that `RESIDUA_KERNELS` names (none if that is `off`), else the one next to the program or library
+/// with this code, or in the folder `lib` of the same installation.
 pub(super) fn of_archive() -> Option<PathBuf> {
     match std::env::var_os("RESIDUA_KERNELS").filter(|named| !named.is_empty()) {
         Some(off) if off == "off" => None,
@@ -18,7 +18,7 @@ pub(super) fn of_archive() -> Option<PathBuf> {
     }
 }
 
-/// The file from which this code was loaded: a program, a shared library or a Python module.
+/// Returns the file from which this code was loaded: a program, a shared library or a Python module.
 fn object() -> Option<PathBuf> {
     static HERE: u8 = 1;
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
@@ -26,7 +26,7 @@ fn object() -> Option<PathBuf> {
     of_code.or_else(|| std::env::current_exe().ok())
 }
 
-/// The file that is mapped at an address, from Linux's list: `first-end flags offset device inode file`.
+/// Returns the file that is mapped at an address, from the list of Linux: `first-end flags offset device inode file`.
 fn file_at(maps: &str, address: usize) -> Option<PathBuf> {
     let number = |text| usize::from_str_radix(text, 16).ok();
     let line = maps.lines().find(|line| {

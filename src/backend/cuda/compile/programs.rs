@@ -1,4 +1,4 @@
-//! Scalar programs as source text for the compiler: an interpreter on the device waits for memory at every instruction,
+//! Scalar programs as source text for the compiler. An interpreter on the device waits for memory at every instruction,
 //! and straight-line code does not.
 
 use super::Unit;
@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Mutex;
 
-/// The texts of all programs used so far, by number. A process has those of its methods, a few dozen.
+/// The texts of all programs used so far, by number. A process has the programs of its methods, a few dozen.
 static TEXTS: Mutex<BTreeMap<u32, &'static str>> = Mutex::new(BTreeMap::new());
 
-/// The number of a program, at least 1: the class of units into which it is compiled. It is derived from the text, so
-/// it does not depend on the programs used before.
+/// Returns the number of a program, at least 1: it is the class of the units into which the program is compiled. It is
+/// derived from the text, so it does not depend on the programs that were used before.
 pub(in crate::backend::cuda) fn number(code: &[u32]) -> u32 {
     let mut text = String::new();
     for [code, to, a, b] in code.as_chunks::<WORDS>().0 {
@@ -23,12 +23,12 @@ pub(in crate::backend::cuda) fn number(code: &[u32]) -> u32 {
     number_of(text)
 }
 
-/// The number of a program's text.
+/// Returns the number of a program from its text.
 pub(super) fn number_of(text: String) -> u32 {
     let mut number = (Hash::of(text.as_bytes()) as u32).max(1);
     let mut texts = lock(&TEXTS);
-    // If another program has the same hash, the later one takes the next number. The number may differ between
-    // processes, because caches use the text.
+    // If another program has the same hash, the later one gets the next number. That number may differ between
+    // processes; caches do not depend on it, because they use the text.
     while texts.get(&number).is_some_and(|known| **known != *text) {
         number = number.wrapping_add(1).max(1);
     }
@@ -36,7 +36,7 @@ pub(super) fn number_of(text: String) -> u32 {
     number
 }
 
-/// The text of the program that is compiled into a unit, if there is one.
+/// Returns the text of the program that is compiled into a unit, if there is one.
 pub(super) fn of(unit: &Unit) -> Option<&'static str> {
     if !matches!(unit.source(), "linear_update.cu" | "scalars.cu") {
         return None;

@@ -4,7 +4,7 @@ macro_rules! embed {
     ($($file:literal),* $(,)?) => { &[$(($file, include_str!(concat!("../../../../kernels/", $file)))),*] };
 }
 
-/// Kernel files, by name.
+/// The kernel files and their texts.
 pub const SOURCES: &[(&str, &str)] = embed![
     "aggregate.cu",
     "batch_block.cu",
@@ -127,7 +127,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "vector_block.cu",
 ];
 
-/// Headers that kernel files may include, by name.
+/// The headers that kernel files may include, and their texts.
 pub const HEADERS: &[(&str, &str)] = embed![
     "across.cuh",
     "awaited.cuh",
@@ -198,7 +198,7 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "votes.cuh",
 ];
 
-/// The source of a kernel file.
+/// Returns the text of a kernel file.
 pub(super) fn source(name: &str) -> &'static str {
     match SOURCES.iter().find(|(file, _)| *file == name) {
         Some((_, text)) => text,

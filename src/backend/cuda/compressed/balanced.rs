@@ -1,4 +1,4 @@
-//! The balanced form of a compressed matrix, in the layout of `compressed_balanced.cuh`: for rows of any lengths.
+//! The balanced form of a compressed matrix in the layout of `compressed_balanced.cuh`, for rows of any lengths.
 
 use super::super::launch::kernels;
 use super::super::slice::{Slice, Vec as DeviceVec};
@@ -13,7 +13,8 @@ mod kernel {
     use super::*;
     kernels! {
         "compressed_balanced.cu", types(T: Scalar as SCALAR, S: Element as STORED);
-        /// `tiles` has four words each, `posts` is the address of a piece for each block, all zero.
+        /// `tiles` has four words for each tile. `posts` is the address of a small structure for each block; all its
+        /// bytes are zero.
         fn compressed_balanced(
             rows: u32, count: u32, each: u32, tiles: &Slice<u32>, starts: &Slice<u16>, row_bits: &Slice<u8>,
             codes: &Slice<u16>, values: &Slice<S>, conjugate: u32, alpha: T, x: &Slice<T>, beta: T,
@@ -45,12 +46,12 @@ mod kernel {
 /// The rows and columns of the balanced form.
 #[derive(Debug)]
 pub struct Balanced {
-    /// Four words for each tile and at the end: the first row that starts in it, the start of the row that continues
-    /// from the tile before, the base of its codes, and the number of its entries.
+    /// Four words for each tile, and at the end: the first row that starts in the tile, the start of the row that
+    /// continues from the previous tile, the base of the tile's codes, and the number of its entries.
     tiles: DeviceVec<u32>,
     /// The start of each row within its tile.
     starts: DeviceVec<u16>,
-    /// A bit for each entry that says whether a row starts with it.
+    /// A bit for each entry, set if a row starts with the entry.
     row_bits: DeviceVec<u8>,
     codes: DeviceVec<u16>,
 }

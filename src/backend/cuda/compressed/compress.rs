@@ -1,4 +1,5 @@
-//! Compresses a matrix in CSR on the device. The host assigns codes to the keys of the survey, a few hundred.
+//! Compresses a matrix in CSR on the device. The host only assigns codes to the keys that the survey found, a few
+//! hundred.
 
 use super::super::launch::{Constants, kernels};
 use super::super::primitives::{bits_to, exclusive_scan};
@@ -86,7 +87,7 @@ mod kernel {
 }
 
 impl Cuda {
-    /// The sizes of slices in both orders; their totals are added to six words.
+    /// Measures slices in both orders of rows. Their totals are added to six words.
     fn measure_sections<V: Scalar>(
         self,
         a: CsrParts<'_, V, Self>,
@@ -129,7 +130,7 @@ impl Cuda {
     }
 }
 
-/// The sizes of slices, before the host knows the totals and which order is better.
+/// The sizes of slices in both orders, while the host does not yet know the totals, and which order is better.
 struct BothSizes {
     rows: usize,
     order: <Cuda as Backend>::Vec<u8>,
@@ -139,7 +140,7 @@ struct BothSizes {
 }
 
 impl BothSizes {
-    /// The sizes for the order that the kernel has chosen.
+    /// Returns the sizes for the better order.
     fn chosen(
         self,
         &[width, quads, ordered_width, ordered_quads, entries, wide]: &[u64; 6],
@@ -155,7 +156,7 @@ impl BothSizes {
 }
 
 impl Cuda {
-    /// Long rows that are too many for the host, from row << 32 | length in any order.
+    /// Sorts long rows, if they are too many for the host. `found` has row << 32 | length in any order.
     fn sorted_long(self, rows: usize, nonzeros: usize, found: &Slice<u64>) -> Result<LongRows<Self>> {
         let n = found.len();
         let mut keys = self.uninitialised::<u64>(n)?;
@@ -245,7 +246,7 @@ impl CompressedSteps for Cuda {
     ) -> Result<Survey<V, Self>> {
         let nonzeros = a.indices.len();
         let most_long = a.rows.min(nonzeros / longest.max(1) + 1);
-        // Copies the first long rows together with the counters; usually there are no others.
+        // Copies the first long rows together with the counters. Usually these are all.
         let together = most_long.min(ALONG);
         let mut found = self.zeros::<u64>(HEAD + most_long)?;
         let shape = tuning::compressed_survey(self.0.chip, a.rows, nonzeros);
@@ -259,8 +260,8 @@ impl CompressedSteps for Cuda {
             limit(longest),
             &mut found,
         )?;
-        // For small matrices, waiting for the host takes longer than the measurement, so slices are measured before it
-        // is known whether they will be used.
+        // For small matrices it takes longer to wait for the host than to measure slices, so they are measured before
+        // it is known whether they will be used.
         let along = tuning::compressed_measures_along(a.rows);
         let sizes = along.then(|| self.measure_sections(a, longest, true, found.part_mut(TOTALS..WRONG)));
         let sizes = sizes.transpose()?;
@@ -288,13 +289,13 @@ impl CompressedSteps for Cuda {
             told.push(end);
         }
         let table = end as usize;
-        // The starts of kinds, their first rows, and then the codes of slots, in one copy.
+        // The starts of kinds, their first rows, and the codes of the table's slots, in one copy.
         told.extend(&found.first_rows);
         told.extend(found.lookup.codes.chunks(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])));
         let told = self.upload(told)?;
         let (told_starts, first_rows) = (told.part(0..kinds + 1), told.part(kinds + 1..2 * kinds + 1));
         let codes = Slice::<u8>::at(told.part(2 * kinds + 1..told.len()).address(), SLOTS);
-        // If there are no kinds, no block writes the single offset, which must be zero.
+        // If there are no kinds, no block writes the single offset, so it is set to zero here.
         let mut starts = if kinds == 0 { self.zeros(1)? } else { self.uninitialised(kinds + 1)? };
         let (tables, wrong) = sets.split_mut(WRONG);
         let slots = slots_of(tables, found.lookup.set);
@@ -410,7 +411,7 @@ impl CompressedSteps for Cuda {
         let order = order.map(|order| order.as_slice());
         let (d, n) = (plan.distances.map(|d| &d.lookup), plan.values.map(|v| &v.lookup));
         let (tables, wrong) = sets.split_mut(WRONG);
-        // The codes of both tables; kernels read only those of tables that exist.
+        // The codes of both tables. Kernels read only those of tables that exist.
         let mut codes = Vec::with_capacity(2 * SLOTS);
         for lookup in [d, n].into_iter().flatten() {
             codes.extend_from_slice(&lookup.codes);

@@ -1,4 +1,4 @@
-//! Products with slices whose values are stored and whose columns are given by kinds of rows.
+//! Products with slices if values are stored and the kinds of rows determine the columns.
 
 use super::{Target, with_chunk_offsets};
 use crate::backend::cuda::launch::kernels;

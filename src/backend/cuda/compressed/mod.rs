@@ -1,4 +1,4 @@
-//! The compressed format on the device: products here, compressing and decompressing in other files.
+//! The compressed format on the device: products are in this file, compressing and decompressing in others.
 
 mod balanced;
 mod compress;
@@ -36,7 +36,7 @@ mod kernel {
     }
     kernels! {
         "compressed.cu", types(T: Scalar as SCALAR, V: Element as VALUE, S: Element as STORED; offsets as OFFSET);
-        /// Arrays that a storage does not have are null.
+        /// Arrays that a storage variant does not have are null.
         fn compressed(
             rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
             distances: Option<&Slice<u32>>, offsets: OffsetsRef<'_, Cuda>, bases: Option<&Slice<u32>>, words: &Slice<u32>,
@@ -59,7 +59,7 @@ mod kernel {
     }
 }
 
-/// A slice's columns and values as kernels take them; null for arrays that a storage does not have.
+/// The columns and values of slices as kernels take them. Arrays that a storage variant does not have are null.
 struct Flat<'a, V: Scalar> {
     order: Option<&'a Slice<u8>>,
     kind_of: Option<&'a Slice<u8>>,
@@ -72,7 +72,7 @@ struct Flat<'a, V: Scalar> {
 }
 
 impl<'a, V: Scalar> Flat<'a, V> {
-    /// The kernel's arguments for kinds of rows that include values.
+    /// The arguments for kinds of rows that include values.
     fn lines(kinds: KindParts<'a, Cuda>, numbers: &'a Slice<V>) -> Self {
         let mut flat = Self { numbers: Some(numbers), ..Self::empty() };
         flat.kinds(kinds);
@@ -120,7 +120,7 @@ impl<'a, V: Scalar> Flat<'a, V> {
         shape.variant("COLUMNS", self.columns).variant("VALUES", self.values)
     }
 
-    /// The arguments for a product, which need not read codes if there is a single value.
+    /// The arguments for a product. If there is a single value, it need not read codes.
     fn product(self) -> Self {
         match self.numbers {
             Some(numbers) if numbers.len() == 1 => Self { values: "COMPRESSED_ONE", ..self },
@@ -128,7 +128,7 @@ impl<'a, V: Scalar> Flat<'a, V> {
         }
     }
 
-    /// Words of a quad of a row's entries, with 16-bit columns.
+    /// The number of words for a quad (four entries) of a row, with 16-bit columns.
     fn quad_words(&self) -> usize {
         let of_columns = match self.columns {
             "COMPRESSED_KINDS" => 0,
@@ -139,7 +139,7 @@ impl<'a, V: Scalar> Flat<'a, V> {
     }
 }
 
-/// Runs the body with the offsets of slices in either width, which both have.
+/// Compiles the body for either width of the slices' offsets, which is the same for places and words.
 macro_rules! with_chunk_offsets {
     ($cuda:expr, $a:expr, ($entries:ident, $words:ident) => $body:expr) => {
         match ($a.entries, $a.word_offsets) {
@@ -150,7 +150,7 @@ macro_rules! with_chunk_offsets {
 }
 use with_chunk_offsets;
 
-/// Runs the body with the stored values, if there are any, as `Option<&Slice<S>>`.
+/// Compiles the body with the stored values, if there are any, as `Option<&Slice<S>>`.
 macro_rules! with_stored {
     ($values:expr, $stored:ident => $body:expr) => {
         match $values {
@@ -200,7 +200,7 @@ impl Cuda {
         xy: &mut Slice<T>,
     ) -> Result<()> {
         Error::check_dimension("length of the result", 1, xy.len())?;
-        // Blocks that wait for each other's partial sums cannot compute the dot product too.
+        // In the balanced form, blocks wait for each other's partial sums and can't compute the inner product too.
         if a.long.is_none() && !matches!(a.body, CompressedBody::Balanced(..)) {
             return self.compressed_body(a, x, y, Target::Dot(xy));
         }
@@ -211,7 +211,7 @@ impl Cuda {
         self.dot(x, y, xy)
     }
 
-    /// A step of Chebyshev's iteration, if rows are parts of a stencil.
+    /// A step of Chebyshev's iteration, if all rows are parts of one stencil.
     pub(super) fn compressed_product_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
         self,
         a: CompressedParts<'_, V, Self>,
@@ -241,7 +241,7 @@ impl Cuda {
             CompressedBody::Lines(k, numbers, None) => {
                 let (kinds, table) = (k.starts.len() as u32 - 1, k.distances.len() as u32);
                 let dot = matches!(target, Target::Dot(_));
-                // To choose a launch shape, the average length of a kind approximates that of a row.
+                // For the choice of a launch shape, the mean length of a kind approximates that of a row.
                 let nonzeros = a.rows * (table as usize).div_ceil(kinds.max(1) as usize);
                 let shape = tuning::compressed_lines(a.rows, nonzeros, dot);
                 let shape = shape.shared(table as usize * (4 + size_of::<T>()) + 4 * (kinds as usize + 1));

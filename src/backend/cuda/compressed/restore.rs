@@ -13,7 +13,7 @@ mod kernel {
     use super::*;
     kernels! {
         "compressed_restore.cu", types(V: Element as VALUE, S: Element as STORED; offsets as OFFSET, "u32" as TARGET);
-        /// Arrays that a storage does not have are null.
+        /// Arrays that a storage variant does not have are null.
         fn compressed_lengths(
             rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
             distances: Option<&Slice<u32>>, offsets: Option<OffsetsRef<'_, Cuda>>, bases: Option<&Slice<u32>>,
@@ -51,8 +51,8 @@ mod kernel {
     }
 }
 
-/// Runs the body with the arrays of either storage as the kernels take them; `None` for arrays that a storage does not
-/// have.
+/// Compiles the body with the arrays of either storage variant as the kernels take them; `None` for arrays that a
+/// variant does not have.
 macro_rules! with_arrays {
     ($cuda:expr, $a:expr, $lengths:expr, ($shape:ident, $f:ident, $offsets:ident, $words:ident, $entries:ident, $values:ident) => $body:expr) => {
         match $a.body {
@@ -77,7 +77,7 @@ macro_rules! with_arrays {
     };
 }
 
-/// The shape for the storage of long rows.
+/// Returns the shape for kernels of long rows.
 fn long(shape: Shape) -> Shape {
     shape.variant("COLUMNS", "COMPRESSED_WIDE").variant("VALUES", "COMPRESSED_STORED")
 }

@@ -1,4 +1,4 @@
-//! Products with rows that are parts of one stencil.
+//! Products with matrices whose rows are all parts of one stencil.
 
 use super::Target;
 use crate::backend::cuda::chip::Chip;
@@ -14,8 +14,8 @@ use crate::scalar::{Scalar, Widen};
 /// Marks a missing kind.
 const NO_KIND: u32 = 256;
 
-/// Words of `Expected` in the kernels: four kinds in each, and in the last one how many there are, or how many rows are
-/// listed.
+/// The number of words of `Expected` in the kernels: four kinds in each; the last one has the number of kinds, or the
+/// number of listed rows.
 const EXPECTED: usize = (STENCIL_PLACES + 1) / 4;
 
 /// The maximum number of words in the `Grid` of the kernel: four, and a start for each line that a thread reads.
@@ -79,7 +79,7 @@ mod kernel {
     }
 }
 
-/// A stencil on the points of a grid, as kernels take it. Without holes, kinds are not read.
+/// A stencil on the points of a grid, as kernels take it. Kinds are read only if there are holes.
 struct OnGrid<'a, T: Scalar> {
     shape: Shape,
     marches: bool,
@@ -92,7 +92,8 @@ struct OnGrid<'a, T: Scalar> {
 }
 
 impl<'a, T: Scalar> OnGrid<'a, T> {
-    /// For vectors at these addresses; `None` if the rows are not those of a grid, or are better processed by kinds.
+    /// Returns the arguments for vectors at these addresses; `None` if the rows are not those of a grid, or if products
+    /// by kinds of rows are faster.
     fn new<V: Scalar + Widen<T>>(
         chip: Chip,
         (kind_of, a): (&'a Slice<u8>, &StencilParts<'a, V, Cuda>),
@@ -129,7 +130,7 @@ fn numbers<V: Scalar + Widen<T>, T: Scalar>(
     }))
 }
 
-/// A stencil whose rows have kinds, as kernels take it.
+/// A stencil whose product reads the kind of each row, as kernels take it.
 struct Laid<T: Scalar> {
     shape: Shape,
     whole: u32,
@@ -141,7 +142,7 @@ impl<T: Scalar> Laid<T> {
     fn new<V: Scalar + Widen<T>>(rows: usize, a: StencilParts<'_, V, Cuda>, conjugate: bool) -> Self {
         let StencilParts { line, plane, places, whole, .. } = a;
         let (shape, count) = tuning::compressed_stencil::<T>(rows, (places, line));
-        // As in the kernel's `Grid`: each thread has `count` rows, one grid line apart.
+        // As `Grid` in the kernel: each thread has `count` rows, one grid line apart.
         let (line, plane, (low, high)) = (i64::from(line), i64::from(plane), a.span());
         let last_row = (count as i64 - 1) * line;
         let threads = rows.div_ceil(count * line as usize) as i64 * line;

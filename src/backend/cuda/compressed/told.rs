@@ -1,24 +1,25 @@
-//! The survey's message: its layout, and how the host evaluates it.
+//! The survey's message to the host: its layout, and how the host evaluates it.
 
 use super::super::slice::Slice;
 use crate::backend::{FoundKinds, Keys, Lookup, MOST_KEYS};
 use crate::scalar::{Element, Scalar};
 
-/// Slots of a set in `kernels/compressed.cuh`.
+/// The number of slots in a set (`kernels/compressed.cuh`).
 pub(super) const SLOTS: usize = 1024;
-/// The survey's result: keys of four sets and the first rows of two of them, then six counters of half a word, the
-/// totals of slice sizes, the flag for a missing key, lists of the sets' used slots, and long rows.
+/// The layout of the message: the keys of four sets and the first rows of two of them, then six counters of half a word
+/// each, the totals of slice sizes, the flag for a missing key, lists of the sets' used slots, and the long rows.
 const SETS: usize = 6 * SLOTS;
 pub(super) const TOTALS: usize = SETS + 3;
 pub(super) const WRONG: usize = TOTALS + 6;
 pub(super) const LISTS: usize = WRONG + 1;
-/// Slot numbers in a word.
+/// The number of slot indices in a word of these lists.
 const LISTED: usize = 4;
 pub(super) const HEAD: usize = LISTS + 4 * MOST_KEYS / LISTED;
-/// Long rows that are copied with the message: usually all, and few enough to cost little if there are none.
+/// The number of long rows that are copied with the message: usually enough for all, and few enough to cost little if
+/// there are none.
 pub(super) const ALONG: usize = 1 << 10;
 
-/// One set of the survey: the slots of its keys, which are stored with all bits inverted.
+/// One set of the survey. The keys in its slots are stored with all bits inverted.
 struct Set<'a> {
     number: usize,
     slots: &'a [u64],
@@ -26,21 +27,21 @@ struct Set<'a> {
 }
 
 impl<'a> Set<'a> {
-    /// The set's used slots, which are given by `listed`, sorted by `rank(slot, key)`.
+    /// Creates the set from its used slots, `listed`, sorted by `rank(slot, key)`.
     fn new(
         number: usize,
         slots: &'a [u64],
         listed: impl Iterator<Item = usize>,
         rank: &dyn Fn(usize, u64) -> u64,
     ) -> Self {
-        // Sorting pairs as one wide integer avoids branches that can't be predicted.
+        // Each pair is sorted as one wide integer, which avoids branches that can't be predicted.
         let ranked = listed.map(|slot| u128::from(rank(slot, !slots[slot])) << 64 | slot as u128);
         let mut ranked: Vec<u128> = ranked.collect();
         ranked.sort_unstable();
         Self { number, slots, used: ranked.iter().map(|&slot| slot as usize).collect() }
     }
 
-    /// The table from keys to codes, which ascend in the sorted order.
+    /// Returns the table from slots to codes, which ascend in the sorted order.
     fn lookup(&self) -> Lookup {
         let mut codes = vec![0; SLOTS];
         self.used.iter().zip(0..=u8::MAX).for_each(|(&slot, code)| codes[slot] = code);
@@ -52,7 +53,8 @@ impl<'a> Set<'a> {
         Keys { keys, lookup: self.lookup() }
     }
 
-    /// `first` has the first row and the length of each slot's kind, also with all bits inverted.
+    /// Returns the kinds. `first` has, for each slot, the first row and the length of the kind, also with all bits
+    /// inverted.
     fn kinds(self, first: &[u64]) -> FoundKinds {
         let told = self.used.iter().map(|&slot| ((!first[slot] >> 32) as u32, !first[slot] as u32));
         let (first_rows, lengths) = told.unzip();
@@ -68,7 +70,7 @@ pub(super) struct Told<V: Element> {
     pub(super) lines: Option<FoundKinds>,
     pub(super) narrow: bool,
     pub(super) totals: [u64; 6],
-    /// Long rows, ascending, each with its length, or their number if not all were copied.
+    /// The long rows, ascending, each with its length; if not all were copied, only their number.
     pub(super) long: Result<Vec<(u32, u32)>, usize>,
 }
 
@@ -79,7 +81,7 @@ impl<V: Scalar> Told<V> {
         // Distances are sorted as signed numbers, and values by their bits, the real part first.
         let distance = |_, key| u64::from(key as u32 ^ 1 << 31);
         let value = |_, key: u64| if V::COMPLEX { key.rotate_left(32) } else { key };
-        // The host reads only the listed slots, since memory that a device has written is slow to read.
+        // The host reads only the listed slots, because memory that a device has written is slow to read.
         let set = |which: usize, most: usize, rank: &dyn Fn(usize, u64) -> u64| {
             let count = counter(which) as usize;
             let list = &told[LISTS + which * MOST_KEYS / LISTED..];
@@ -107,7 +109,7 @@ impl<V: Scalar> Told<V> {
     }
 }
 
-/// The keys of one of the survey's sets.
+/// Returns the keys of one of the survey's sets.
 pub(super) fn slots_of(sets: &Slice<u64>, number: usize) -> &Slice<u64> {
     sets.part(number * SLOTS..(number + 1) * SLOTS)
 }

@@ -15,7 +15,7 @@ use std::ffi::{CString, c_int, c_void};
 const INTEGER_32: c_int = 10;
 const INTEGER_64: c_int = 11;
 
-/// CUDA's code for a type of entries.
+/// Returns CUDA's code for a type of entries.
 fn number_of<T: Scalar>() -> Result<c_int> {
     Ok(match T::NAME {
         "f32" => 0,
@@ -26,8 +26,8 @@ fn number_of<T: Scalar>() -> Result<c_int> {
     })
 }
 
-/// cuDSS's codes for a kind of matrix, and for the triangle that it reads: all of A is stored, and of a Hermitian
-/// matrix the lower triangle is read.
+/// Returns cuDSS's codes for a kind of matrix, and for the triangle that it reads. All of A is stored; of a Hermitian
+/// matrix, the lower triangle is read.
 fn kind_of(kind: FactorKind, complex: bool) -> (c_int, c_int) {
     match (kind, complex) {
         (FactorKind::General, _) => (0, 0),
@@ -38,7 +38,7 @@ fn kind_of(kind: FactorKind, complex: bool) -> (c_int, c_int) {
     }
 }
 
-/// An object of the library; they are destroyed in the reverse order of creation.
+/// An object of the library. Objects are destroyed in the reverse order of creation.
 enum Object {
     Handle(Opaque),
     Config(Opaque),
@@ -46,7 +46,7 @@ enum Object {
     Matrix(Opaque),
 }
 
-/// A handle with all its objects.
+/// A handle of the library with all its objects.
 struct Objects {
     library: &'static Library,
     cuda: Cuda,
@@ -54,7 +54,7 @@ struct Objects {
     config: Opaque,
     data: Opaque,
     created: Vec<Object>,
-    /// Bytes that the next step may request.
+    /// The number of bytes that the next step may request.
     wanted: u64,
 }
 
@@ -64,7 +64,7 @@ unsafe impl Send for Objects {}
 
 impl Drop for Objects {
     fn drop(&mut self) {
-        // If the device can't be waited for, the memory may still be in use, so it is not freed.
+        // If waiting for the device fails, the memory may still be in use, so it is not freed.
         if self.cuda.0.synchronize().is_err() {
             return;
         }
@@ -120,7 +120,7 @@ impl Objects {
         self.library.check(&self.cuda.0.name, call, status)
     }
 
-    /// Lets the library compute orderings with several threads, if it can; otherwise it uses one.
+    /// Allows the library to compute orderings with several threads, if it can. Otherwise it uses one.
     fn use_threads(&self) {
         let file = self.library.threading_layer();
         if let Some(path) = file.and_then(|file| CString::new(file.to_str()?).ok()) {
@@ -142,7 +142,7 @@ impl Objects {
         self.check("cudssConfigSet", status)
     }
 
-    /// Passes an array on the host, which the library copies.
+    /// Passes an array in host memory; the library copies it.
     fn give(&self, parameter: c_int, values: &[u32]) -> Result<()> {
         // SAFETY: the slice is passed with its size in bytes; indices below 2^31 have the same bits signed and
         // unsigned.
@@ -158,7 +158,7 @@ impl Objects {
         self.check("cudssDataSet", status)
     }
 
-    /// Reads a property, of at most `N` numbers.
+    /// Reads a property, which has at most `N` numbers.
     fn told<I: Default + Copy, const N: usize>(&self, parameter: c_int) -> Result<[I; N]> {
         let (mut values, mut written) = ([I::default(); N], 0);
         // SAFETY: the array is passed with its size in bytes, and the call also writes a size.
@@ -176,7 +176,7 @@ impl Objects {
         Ok(values)
     }
 
-    /// Describes vectors that are stored one after another.
+    /// Describes vectors to the library that are stored one after another.
     fn vectors(&mut self, n: usize, count: usize, address: u64, entries: c_int) -> Result<Opaque> {
         let (mut matrix, n) = (std::ptr::null_mut(), n as i64);
         // SAFETY: the call writes one pointer. The address is stored, and is replaced before anything is read from it.
@@ -215,14 +215,14 @@ impl Objects {
     }
 }
 
-/// The library's descriptions of vectors for this number of right-hand sides.
+/// The library's descriptions of b and x for this number of right-hand sides.
 struct Vectors {
     count: usize,
     b: Opaque,
     x: Opaque,
 }
 
-/// A matrix with its analysis, and its factors after the first [`Factors::factorise`].
+/// A matrix with its analysis and, after the first [`Factors::factorise`], its factors.
 pub(super) struct Factorisation<T: Scalar> {
     objects: Objects,
     matrix: Opaque,
@@ -230,9 +230,9 @@ pub(super) struct Factorisation<T: Scalar> {
     n: usize,
     estimate: FactorEstimate,
     factorised: bool,
-    /// True if the library solves for several right-hand sides at once, as far as known.
+    /// True until a solve for several right-hand sides in one call has failed.
     several: bool,
-    /// The values that `matrix` refers to. They are dropped after the objects.
+    /// The values to which `matrix` refers. They are dropped after the objects.
     values: DeviceVec<T>,
     _pattern: (Offsets<Cuda>, DeviceVec<u32>),
 }
@@ -259,11 +259,11 @@ impl<T: Scalar> Factorisation<T> {
         }
         let offsets = as_wide_as_needed(cuda, offsets, values.len(), library)?;
         let mut objects = Objects::new(library, cuda)?;
-        // A lower bound until the analysis: the factors have all entries of A.
+        // A lower bound until the analysis is done: the factors contain all entries of A.
         objects.wanted = values.bytes() as u64;
         prepare(&objects, options)?;
         let matrix = describe(&mut objects, n, (&offsets, &columns, &values), options.kind, entries)?;
-        // This memory is not accessed before a solve, which passes other addresses.
+        // This memory is not accessed: each solve passes other addresses.
         let place = values.address();
         let vectors = Vectors {
             count: 1,
@@ -302,7 +302,7 @@ fn prepare(objects: &Objects, options: FactorOptions<'_>) -> Result<()> {
     if let Some(pivots) = numbers.bunch_kaufman.filter(|_| options.blocks_of_two) {
         objects.set(numbers.pivot_type, pivots)?;
     }
-    // The caller has applied a matching if it was needed, and its ordering is for the matrix as it is.
+    // The caller has applied a matching if one was needed, and its ordering is for the matrix that it passes.
     if let Some(matching) = numbers.matching {
         objects.set(matching, NO_MATCHING)?;
     }
@@ -319,7 +319,7 @@ fn prepare(objects: &Objects, options: FactorOptions<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The offsets in a signed width that the library takes.
+/// Converts the offsets to a signed width that the library accepts.
 fn as_wide_as_needed(
     cuda: Cuda,
     offsets: Offsets<Cuda>,
@@ -345,7 +345,7 @@ fn as_wide_as_needed(
     }
 }
 
-/// The library's description of the matrix.
+/// Returns the library's description of the matrix.
 fn describe<T: Scalar>(
     objects: &mut Objects,
     n: usize,
@@ -428,7 +428,7 @@ impl<T: Scalar> Factors<T, Cuda> for Factorisation<T> {
             return self.one_by_one(count, b, x);
         }
         match self.at_once(count, b, x) {
-            // cuDSS 1.0.0 can fail with several right-hand sides if reproducible results are requested.
+            // cuDSS 1.0.0 can fail for several right-hand sides if reproducible results are requested.
             Err(_) if count > 1 => {
                 self.several = false;
                 self.one_by_one(count, b, x)

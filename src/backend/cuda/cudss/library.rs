@@ -1,4 +1,4 @@
-//! The functions of cuDSS that we call, loaded by path.
+//! The functions of cuDSS that residua calls, loaded by path.
 
 use super::version::{Numbers, Version, words};
 use crate::backend::cuda::find::{self, Wanted};
@@ -19,15 +19,14 @@ const CUDSS: Wanted = Wanted {
     packages: &["cu13/lib", "cu12/lib", "cudss/lib"],
 };
 
-/// The dependencies of the library. If the loader finds them, as in Python's packages, nothing has to be done.
+/// The dependencies of the library. If the loader finds them, as in Python's packages, residua need not load them.
 const NEEDED: [(&str, &[&str]); 3] = [
     ("libcublasLt.so", &["cu13/lib", "cublas/lib", "cu12/lib"]),
     ("libcublas.so", &["cu13/lib", "cublas/lib", "cu12/lib"]),
     ("libnvrtc.so", find::NVRTC.packages),
 ];
 
-/// The function that describes a matrix in compressed rows. From 0.8 on the type of offsets comes before that of
-/// columns.
+/// The function that describes a matrix in CSR. Since release 0.8 the type of offsets comes before that of columns.
 pub(super) enum CreateCsr {
     OneType(
         unsafe extern "C" fn(
@@ -66,7 +65,7 @@ pub(super) enum CreateCsr {
     ),
 }
 
-/// cuDSS's interface according to its headers. Every function returns zero on success.
+/// cuDSS's interface, from its headers. Every function returns zero on success.
 pub(super) struct Functions {
     pub(super) create: unsafe extern "C" fn(*mut Opaque) -> Status,
     pub(super) destroy: unsafe extern "C" fn(Opaque) -> Status,
@@ -98,11 +97,11 @@ pub(super) struct Library {
 }
 
 impl Library {
-    /// The process's library, searched for at the first call.
+    /// Returns the process's library, which is searched for at the first call.
     ///
     /// # Errors
-    /// [`CudaError::NoDirectSolver`] with the places that were searched, or the reason why the library that was found
-    /// can't be used.
+    /// [`CudaError::NoDirectSolver`] with the places that were searched, or with the reason why the library that was
+    /// found can't be used.
     pub(super) fn get() -> Result<&'static Library> {
         static LIBRARY: OnceLock<Result<Library, CudaError>> = OnceLock::new();
         match LIBRARY.get_or_init(|| Self::search(CUDSS)) {
@@ -115,8 +114,8 @@ impl Library {
         let (candidates, searched) = find::candidates(wanted);
         let mut unfit = None;
         for path in candidates {
-            // If the loader doesn't find a bare name, there is no such library. A path that fails to load is an error
-            // to report.
+            // If the loader doesn't find a bare name, the library is not there. A path that exists but can't be loaded
+            // is an error to report.
             let found = path.components().count() > 1;
             match Self::load(&path) {
                 Ok(library) => return Ok(library),
@@ -133,7 +132,7 @@ impl Library {
     /// Loads the library from this file, or returns the reason why it can't be used.
     pub(super) fn load(path: &Path) -> Result<Library, String> {
         let mut files = Vec::new();
-        // SAFETY: the file has cuDSS's name, so its initialisers are those that any program linked to cuDSS runs.
+        // SAFETY: the file has cuDSS's name, so its initialisers are those that run in any program linked to cuDSS.
         let first = unsafe { File::new(path) };
         let file = match first {
             Ok(file) => file,
@@ -150,18 +149,18 @@ impl Library {
         Ok(Library { functions, numbers, version, path: path.into(), _files: files })
     }
 
-    /// Its path.
+    /// Returns the path of the library.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The file next to it with which it uses several threads for orderings.
+    /// Returns the file next to the library with which it uses several threads for orderings, if it is there.
     pub(super) fn threading_layer(&self) -> Option<PathBuf> {
         let name = self.path.file_name()?.to_str()?.replacen("libcudss", "libcudss_mtlayer_gomp", 1);
         Some(self.path.with_file_name(name)).filter(|file| file.is_file())
     }
 
-    /// The error for a status of `call`, if it is one.
+    /// Returns an error if the status of `call` is one.
     pub(super) fn check(&self, device: &str, call: &'static str, status: Status) -> Result<()> {
         if status == 0 {
             return Ok(());
@@ -171,7 +170,7 @@ impl Library {
     }
 }
 
-/// Opens the nearest releases of cuDSS's dependencies by path: the loader then uses those that are loaded.
+/// Opens cuDSS's dependencies by path, the nearest releases first. If a file is loaded already, the loader uses that.
 fn needed() -> Vec<File> {
     let mut files = Vec::new();
     for (file, packages) in NEEDED {
@@ -193,7 +192,7 @@ fn needed() -> Vec<File> {
     files
 }
 
-/// The loader's message, which names the file and the missing symbol.
+/// Returns the loader's message, with its cause: the file and the missing symbol.
 fn loader_says(error: &libloading::Error) -> String {
     let cause = std::error::Error::source(error).map(|source| format!(": {source}"));
     error.to_string() + &cause.unwrap_or_default()

@@ -1,8 +1,8 @@
 //! Factorisations on the device by cuDSS, if it is installed (`pip install nvidia-cudss-cu13`).
 //!
-//! It is searched for when a factorisation is first requested, in the places where NVRTC is searched for and in the
-//! file or folder that `RESIDUA_CUDSS` names; nothing is linked with it. Releases from 0.5 on are supported. They
-//! differ in the codes of settings and phases, so the release is queried first.
+//! cuDSS is searched for when a factorisation is first requested: in the places where NVRTC is searched for, and in the
+//! file or folder that `RESIDUA_CUDSS` names. Nothing is linked with it. Releases since 0.5 are supported. They differ
+//! in the codes of settings and phases, so the release is queried first.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -10,8 +10,8 @@
 //! | `version` | releases, and the codes of settings in each |
 //! | `factors` | a matrix, its analysis and its factors |
 //!
-//! Its success status is not relied on. A matrix with a row of zeros is factorised with success into NaN, or, as a
-//! symmetric one, into numbers that solve another system (seen in 1.0.0); `direct::OnDevice` checks residuals.
+//! A status of success is not relied on. A matrix with a row of zeros is factorised with success into NaN or, as a
+//! symmetric one, into numbers that solve another system (seen in 1.0.0). So `direct::OnDevice` checks residuals.
 
 mod factors;
 mod library;
@@ -25,7 +25,7 @@ use crate::scalar::Scalar;
 use factors::Factorisation;
 use library::Library;
 
-/// Release and place of the library.
+/// Returns the release and the path of the library.
 ///
 /// # Errors
 /// The reason why there is none, and how to install it.

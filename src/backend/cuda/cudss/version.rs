@@ -17,20 +17,21 @@ impl fmt::Display for Version {
     }
 }
 
-/// The codes that differ between releases. A setting that a release does not have is none.
+/// The codes that differ between releases; `None` for a setting that a release does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Numbers {
     // Parameters of a configuration.
     pub(super) pivot_type: c_int,
     pub(super) nd_levels: Option<c_int>,
     pub(super) deterministic: Option<c_int>,
-    /// The setting that selects a matching of rows with columns; before 0.8 there is none unless one is requested.
+    /// The setting that selects a matching of rows with columns. Before 0.8 no matching is used unless one is
+    /// requested.
     pub(super) matching: Option<c_int>,
     /// The value of `pivot_type` for Bunch-Kaufman pivots.
     pub(super) bunch_kaufman: Option<c_int>,
     // Parameters of the data object.
     pub(super) memory_estimates: c_int,
-    /// The parts of the user's ordering.
+    /// The setting for the parts of the caller's ordering.
     pub(super) parts: Option<c_int>,
     pub(super) flops: Option<c_int>,
     // Phases of a solve.
@@ -38,7 +39,7 @@ pub(super) struct Numbers {
     pub(super) factorisation: c_int,
     pub(super) refactorisation: c_int,
     pub(super) solve: c_int,
-    /// True if a matrix is described with a separate type for offsets.
+    /// True if the description of a matrix has a separate type for offsets.
     pub(super) offset_type: bool,
 }
 
@@ -46,7 +47,7 @@ pub(super) struct Numbers {
 pub(super) const INFO: c_int = 0;
 pub(super) const ENTRIES: c_int = 1;
 pub(super) const USER_PERMUTATION: c_int = 9;
-/// The value of `matching` for none.
+/// The value of `matching` for no matching.
 pub(super) const NO_MATCHING: c_int = 0;
 
 /// The oldest release whose codes are known here, and the last major one.
@@ -54,10 +55,10 @@ const OLDEST: (c_int, c_int) = (0, 5);
 const LAST_MAJOR: c_int = 1;
 
 impl Version {
-    /// Its codes, from the headers of 0.5.0, 0.6.0, 0.7.1, 0.8.0 and 1.0.0.
+    /// Returns the codes of this release, from the headers of 0.5.0, 0.6.0, 0.7.1, 0.8.0 and 1.0.0.
     ///
     /// # Errors
-    /// A message if it is too old or too new.
+    /// A message if the release is too old or too new.
     pub(super) fn numbers(self) -> Result<Numbers, String> {
         let of_0_8 = Numbers {
             pivot_type: 7,
@@ -81,7 +82,7 @@ impl Version {
             matching: None,
             bunch_kaufman: None,
             memory_estimates: 12,
-            // 0.7.0 defines the parameter's number, but only 0.7.1 implements it.
+            // 0.7.0 defines the number of this parameter, but only 0.7.1 implements it.
             parts: (self.patch >= 1).then_some(20),
             flops: None,
             offset_type: false,
@@ -110,7 +111,7 @@ impl Version {
     }
 }
 
-/// The description of a status code in the library's words.
+/// Returns the library's name of a status code.
 pub(super) fn words(status: c_int) -> String {
     let name = match status {
         1 => "CUDSS_STATUS_NOT_INITIALIZED",

@@ -1,4 +1,4 @@
-//! Factorisations in dense fronts on the device, by kernels of ours.
+//! Factorisations in dense fronts on the device, by residua's own kernels.
 //!
 //! ```text
 //! values of A -> places in the fronts -> level by level, the lowest first:
@@ -7,8 +7,8 @@
 //! b -> up the levels -> down the levels -> x
 //! ```
 //!
-//! A level has the fronts at one distance from the root, so that contributions are needed by the next level alone: two
-//! buffers hold them in turn.
+//! A level contains the fronts at one distance from the root. Only the next level needs the contributions of a level,
+//! so two buffers contain them alternately.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -200,7 +200,7 @@ mod kernel {
     }
 }
 
-/// The structure in the device's memory, and the factors once there are values.
+/// The structure in the device's memory and, after the first factorisation, the factors.
 pub(super) struct Fronts<T: Scalar> {
     cuda: Cuda,
     n: usize,
@@ -222,7 +222,7 @@ pub(super) struct Fronts<T: Scalar> {
     vectors: Option<Vectors<T>>,
 }
 
-/// The factors, contributions of two levels, the largest entry, and how many pivots were made up.
+/// The factors, the contributions of two levels, the largest entry, and the number of perturbed pivots.
 struct Numbers<T: Scalar> {
     factors: DeviceVec<T>,
     contributions: [DeviceVec<T>; 2],
@@ -230,7 +230,7 @@ struct Numbers<T: Scalar> {
     made_up: DeviceVec<u32>,
 }
 
-/// Memory of a solve for `count` right-hand sides: two vectors, and what fronts hand to their parents.
+/// The memory of a solve for `count` right-hand sides: two vectors, and the contributions of fronts to their parents.
 struct Vectors<T: Scalar> {
     count: usize,
     y: DeviceVec<T>,
@@ -284,7 +284,7 @@ impl<T: Scalar> Fronts<T> {
         (tiled.fronts as u32, self.starts.part(tiled.at..tiled.at + tiled.fronts), tiled.blocks)
     }
 
-    /// Eliminates the fronts of a level.
+    /// Eliminates the own columns of all fronts of a level.
     fn eliminate(&self, number: usize, level: &Level, numbers: &mut Numbers<T>) -> Result<()> {
         let Numbers { factors, contributions, largest, made_up } = numbers;
         let [even, odd] = contributions;
@@ -369,8 +369,8 @@ impl<T: Scalar> Fronts<T> {
         kernel::contribute_fronts(cuda, shape(blocks), first, count, starts, fronts, factors, above)
     }
 
-    /// Ranges of fronts that have a block of threads each in a solve, with the number of threads and the maximum number
-    /// of rows in a front.
+    /// Returns the ranges of fronts for which a solve uses a block of threads each, with the number of threads and the
+    /// maximum number of rows in a front.
     fn whole(level: &Level) -> [(Range<usize>, u32, usize); 3] {
         let [threads, more] = tuning::FRONT_SOLVES;
         let last = level.small.len() - 1;
@@ -500,8 +500,8 @@ impl<T: Scalar> Fronts<T> {
     }
 }
 
-/// Bytes of shared memory for a vector of `rows` rows, rounded up to one of few sizes, since a kernel is looked up for
-/// each.
+/// Returns the number of bytes of shared memory for a vector of `rows` rows, rounded up to a power of two, because
+/// there is a table entry for a kernel with each size.
 fn room<T: Scalar>(rows: usize) -> usize {
     rows.next_power_of_two() * size_of::<T>()
 }

@@ -1,58 +1,58 @@
-//! What is launched for fronts, level by level: fronts sorted by level and size, and the tiles of those that are large.
+//! The launches for fronts, level by level: fronts are sorted by level and size, and large ones are divided into tiles.
 
 use crate::backend::{FrontPlan, NO_FRONT};
 use std::ops::Range;
 
-/// Numbers of 64 bits of a front on the device: `Front` in `kernels/fronts.cuh`.
+/// The number of 64-bit words for a front on the device: `Front` in `kernels/fronts.cuh`.
 const WORDS: usize = 8;
-/// Rows and columns of a tile of a product (`TILE` in `kernels/front_tiles.cuh`), and columns of a strip that is
-/// assembled (`STRIP` in `kernels/fronts.cu`).
+/// The number of rows and columns in a tile of a product (`TILE` in `kernels/front_tiles.cuh`), and of columns in a
+/// strip that is assembled (`STRIP` in `kernels/fronts.cu`).
 const TILE: usize = 64;
 const STRIP: usize = 16;
-/// Rows that a block of threads takes of a front that solves go through by parts, and where several threads add up a
-/// row (`PART` and `FEW` in `kernels/fronts_solve.cu`).
+/// Very large fronts are divided among blocks of threads in solves. PART is the number of rows for a block; FEW is the
+/// number of rows for a block in which several threads add up a row (`PART` and `FEW` in `kernels/fronts_solve.cu`).
 const PART: usize = 256;
 const FEW: usize = 32;
-/// Own entries from which on, and rows, a solve goes through a front by parts: one block of threads would read it in
-/// 50 us.
+/// In a solve, a front with more entries in its own columns, or with more rows, is divided among blocks: a single block
+/// of threads would take 50 us to read it.
 const BY_PARTS: usize = 1 << 18;
 const PARTED_ROWS: usize = 1 << 11;
 
-/// A launch for consecutive fronts, whose blocks find their front by the tiles of those before it.
+/// A launch for consecutive fronts. A block finds its front from the number of tiles of the fronts before it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Tiled {
-    /// Where the list of these numbers begins, and how many fronts there are.
+    /// The start of the list of these numbers in [`Schedule::starts`], and the number of fronts.
     pub(super) at: usize,
     pub(super) fronts: usize,
     pub(super) blocks: usize,
 }
 
-/// What is launched for one block of pivots.
+/// The launches for one block of pivots.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
-    /// Fronts, from the first large one on, among which are all that have this block.
+    /// The number of fronts, from the first large one on, that include all fronts with this block.
     pub(super) fronts: usize,
     pub(super) divide: Tiled,
     pub(super) update: Tiled,
 }
 
-/// What a solve launches for one block of pivots of fronts that it goes through by parts.
+/// The launches of a solve for one block of pivots of divided fronts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SolveStep {
     pub(super) up: Tiled,
     pub(super) down: Tiled,
 }
 
-/// Fronts of which none needs another, children of the next level.
+/// Fronts that can be eliminated in parallel; their parents are in the next levels.
 #[derive(Debug, Clone)]
 pub(super) struct Level {
-    /// Small ones, by classes of rows.
+    /// The small fronts, by classes of rows.
     pub(super) small: Vec<Range<usize>>,
-    /// Large ones: those that solves go through by parts, and the others.
+    /// The large fronts: those that solves divide among blocks, and the others.
     pub(super) parted: Range<usize>,
     pub(super) large: Range<usize>,
-    /// The maximum number of rows in a front: among the small ones of the first classes, among those of the last class,
-    /// and among the large ones.
+    /// The maximum number of rows in a small front of all classes but the last, in one of the last class, and in a
+    /// large front.
     pub(super) rows: [usize; 3],
     pub(super) assemble: Tiled,
     pub(super) steps: Vec<Step>,
@@ -62,23 +62,23 @@ pub(super) struct Level {
     pub(super) solve_steps: Vec<SolveStep>,
 }
 
-/// All launches, and the arrays that they read.
+/// All launches of a factorisation and a solve, and the arrays that they read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Schedule {
     pub(super) levels: Vec<Level>,
-    /// [`WORDS`] numbers for each front, in the order of levels.
+    /// [`WORDS`] words for each front, in the order of levels.
     pub(super) fronts: Vec<u64>,
     pub(super) children: Vec<u32>,
     pub(super) starts: Vec<u32>,
-    /// Entries of the contributions of even and of odd levels at a time.
+    /// The maximum number of entries in the contributions of an even and of an odd level.
     pub(super) contributions: [usize; 2],
-    /// Rows below all fronts.
+    /// The number of rows below the own ones of all fronts.
     pub(super) rows: usize,
 }
 
 impl Schedule {
-    /// The schedule for fronts of which those with at most `small` rows are taken by one block of threads, one list for
-    /// each class.
+    /// Creates the schedule. `small` has the maximum number of rows of each class of small fronts, which a single block
+    /// of threads eliminates.
     pub(super) fn new(plan: &FrontPlan, small: &[usize]) -> Self {
         let count = plan.len();
         let (mut depth, mut deepest) = (vec![0_u32; count], 0);
@@ -96,7 +96,8 @@ impl Schedule {
                 None => small.len() + 1,
             }
         };
-        // Wide fronts come first among the large ones, so that those with another block of pivots do.
+        // Among the large fronts, those with many own columns come first, so that the fronts that have another block of
+        // pivots are always the first ones.
         let key = |front: u32| {
             let class = class(front as usize);
             let width = if class < small.len() { 0 } else { plan.shape(front as usize).0 };
@@ -143,7 +144,7 @@ impl Schedule {
         made
     }
 
-    /// Lists the children of each front, in the order of elimination; gives where each one's begin.
+    /// Lists the children of each front, in the order of elimination. Returns the start of each list.
     fn hang(&mut self, plan: &FrontPlan, number: &[u32], order: &[u32]) -> Vec<usize> {
         let mut at = vec![0_usize; plan.len() + 2];
         let parents = || plan.parents.iter().enumerate().filter(|(_, parent)| **parent != NO_FRONT);
@@ -214,7 +215,7 @@ impl Schedule {
                 let (w, r) = plan.shape(front);
                 block(front).map_or(0, |(_, end)| (w + r - end).div_ceil(PART))
             });
-            // One at least, which writes x.
+            // At least one tile, which writes x.
             let down = self
                 .tiled(of_parted, |front| block(front).map_or(0, |(begin, _)| begin.div_ceil(PART).max(1)));
             made.solve_steps.push(SolveStep { up, down });
@@ -222,7 +223,7 @@ impl Schedule {
         made
     }
 
-    /// Notes how many tiles come before those of each front.
+    /// Appends to `starts` the number of tiles before each of these fronts.
     fn tiled(&mut self, fronts: &[usize], tiles: impl Fn(usize) -> usize) -> Tiled {
         let (at, mut blocks) = (self.starts.len(), 0);
         for &front in fronts {

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 /// Marks a missing component or peer.
 const NONE: u32 = u32::MAX;
 
-/// The smallest vertex of each vertex's component.
+/// Computes the smallest vertex in each vertex's component.
 pub(super) fn label(cuda: Cuda, graph: GraphParts<'_, Cuda>, labels: &mut Slice<u32>) -> Result<()> {
     let n = graph.vertices;
     cuda.sequence::<u32>(labels)?;
@@ -28,7 +28,7 @@ fn labels(cuda: Cuda, graph: GraphParts<'_, Cuda>) -> Result<DeviceVec<u32>> {
     Ok(labels)
 }
 
-/// Traverses every component, each from its vertex of lowest degree.
+/// Traverses every component from its vertex of lowest degree.
 pub(super) fn all(cuda: Cuda, graph: GraphParts<'_, Cuda>, order: &mut Slice<u32>) -> Result<Vec<Sweep>> {
     let n = graph.vertices;
     let labels = labels(cuda, graph)?;
@@ -47,7 +47,7 @@ pub(super) fn all(cuda: Cuda, graph: GraphParts<'_, Cuda>, order: &mut Slice<u32
     sweep(cuda, graph, &labels, &roots, None, order)
 }
 
-/// Traverses some components, each from its root.
+/// Traverses the components of these roots.
 pub(super) fn given(
     cuda: Cuda,
     graph: GraphParts<'_, Cuda>,
@@ -58,7 +58,7 @@ pub(super) fn given(
     sweep(cuda, graph, &labels(cuda, graph)?, roots, Some(limits), order)
 }
 
-/// Components one after another: every vertex's position, the component at each position, and the start of each
+/// An order with components one after another: the vertex at each position, its component, and the start of each
 /// component.
 struct Sorted {
     order: DeviceVec<u32>,
@@ -66,7 +66,7 @@ struct Sorted {
     starts: DeviceVec<u32>,
 }
 
-/// The properties in [`Sweep`], for each component. An end is a key whose lower half is the vertex.
+/// The properties in [`Sweep`] for each component. An end is a key whose lower half is the vertex.
 struct Figures {
     height: DeviceVec<u32>,
     width: DeviceVec<u32>,
@@ -120,7 +120,7 @@ fn sweep(
         .collect())
 }
 
-/// Separates the components of an interleaved order, in the order of their roots, which must be in different
+/// Separates the components of an interleaved order. They are sorted by their roots, which must be in different
 /// components.
 fn sort(cuda: Cuda, interleaved: &Slice<u32>, labels: &Slice<u32>, roots: &Slice<u32>) -> Result<Sorted> {
     let (n, places, count, chip) = (labels.len(), interleaved.len(), roots.len(), cuda.0.chip);
@@ -201,7 +201,7 @@ fn figures(
     Ok(Figures { height, width, bandwidth, ends })
 }
 
-/// See [`Sweep::peers`]: three for each component, [`NONE`] if there is none.
+/// Finds three [`Sweep::peers`] for each component, [`NONE`] if there are fewer.
 fn peers(cuda: Cuda, graph: GraphParts<'_, Cuda>, sorted: &Sorted) -> Result<DeviceVec<u32>> {
     let Sorted { order, components, starts } = sorted;
     let (n, count) = (order.len(), starts.len() - 1);

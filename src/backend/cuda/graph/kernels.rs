@@ -6,7 +6,7 @@ use crate::scalar::{Element, Offset};
 
 kernels! {
     "bfs.cu", types(I: Offset as OFFSET);
-    /// A cooperative launch.
+    /// A cooperative launch: all blocks run at the same time.
     fn bfs(
         n: u32,
         m: u64,
@@ -66,7 +66,7 @@ kernels! {
 }
 kernels! {
     "cuthill_mckee.cu", types(I: Offset as OFFSET);
-    /// A cooperative launch.
+    /// A cooperative launch: all blocks run at the same time.
     fn cuthill_mckee(
         n: u32,
         indices: &Slice<u32>,

@@ -17,7 +17,7 @@ use crate::backend::{
 use crate::error::{Error, Result};
 use crate::scalar::Element;
 
-/// The largest graph that the kernels can count.
+/// The largest graph whose vertices and neighbours the kernels can count.
 const VERTICES: usize = 1 << 28;
 const NEIGHBOURS: usize = 1 << 35;
 
@@ -35,7 +35,7 @@ fn check_counts(vertices: usize, neighbours: usize) -> Result<()> {
 }
 
 impl GraphSteps for Cuda {
-    /// A traversal of narrow levels occupies one cluster, so several take no more time than one.
+    /// A traversal with small levels occupies one cluster, so several take no more time than one.
     const TRAVERSALS_AT_ONCE: usize = 4;
 
     fn ordering_price(&self) -> OrderingPrice {

@@ -7,7 +7,7 @@ use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::{Backend, FirstSweeps, GraphParts, GraphSteps, PEERS_ONE_IN, Primitives, Roots, Sweep};
 use crate::error::{Error, Result};
 
-/// At most this many peers are all copied to the host.
+/// At most this many candidates for peers are copied to the host.
 const FEW: usize = 1024;
 
 pub(super) fn cuthill_mckee(
@@ -31,8 +31,8 @@ pub(super) fn cuthill_mckee(
     Ok(from_lowest_degree(cuda, graph, order, 1)?.sweeps)
 }
 
-/// Traverses all components from their vertices of lowest degree; and, if the graph is connected, also from the others
-/// of its lowest degree, if there are at most `most` in all.
+/// Traverses all components from their vertices of lowest degree. If the graph is connected and has at most `most`
+/// vertices of lowest degree, also traverses it from the others.
 pub(super) fn from_lowest_degree(
     cuda: Cuda,
     graph: GraphParts<'_, Cuda>,
@@ -142,7 +142,7 @@ fn hand_over(
     Ok(sweep)
 }
 
-/// The vertices of this degree among some vertices (or all), in their order, and their number.
+/// Returns the vertices of this degree among some vertices (or all), in their order, and their number.
 pub(super) fn of_degree(
     cuda: Cuda,
     graph: GraphParts<'_, Cuda>,
@@ -180,7 +180,7 @@ fn peers(
         return Ok(peers);
     }
     let places = [(count / 2, 0), (count / 4, 1), (3 * count / 4, 2)];
-    // Usually there are so few that one copy of all of them is the fastest.
+    // Usually there are so few candidates that it is fastest to copy all of them at a time.
     let few = cuda.download(alike.part(0..if count <= FEW { count } else { 0 }))?;
     for (peer, (place, fewer)) in peers.iter_mut().zip(places) {
         if count > fewer {

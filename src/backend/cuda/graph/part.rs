@@ -39,7 +39,7 @@ pub(super) fn reach(
     with_offsets!(rows.offsets, offsets => {
         kernels::part_queue(cuda, shape, rows.rows as u32, offsets, vertices, queue, queued)
     })?;
-    // Pushing reads no offsets, but the kernel's file is compiled for their type.
+    // A push reads no offsets, but the kernel's file is compiled for their type.
     let indices = rows.indices;
     match rows.offsets {
         OffsetsRef::Narrow(_) => {

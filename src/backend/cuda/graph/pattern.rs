@@ -166,7 +166,7 @@ fn gather_rows<V: Element, I: Offset>(
         indices,
         values,
     )?;
-    // Longer rows do not fit the memory in which a block sorts.
+    // Longer rows do not fit the shared memory in which a block sorts.
     if a.indices.len() <= tuning::PERMUTE_LONGEST {
         return Ok(());
     }

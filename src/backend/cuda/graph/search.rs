@@ -9,9 +9,9 @@ use crate::backend::{Backend, GraphParts, with_offsets};
 use crate::error::{Error, Result};
 use crate::scalar::Offset;
 
-/// Words of the kernel's state.
+/// The number of words of the kernel's state.
 const STATE: usize = 16;
-/// The positions of the counters of invalid sources, and of levels.
+/// The positions of two counters: of invalid sources, and of levels.
 const BAD_SOURCES: usize = 7;
 const LEVELS: usize = 8;
 
@@ -45,7 +45,7 @@ pub(super) fn bfs(
     Ok(figures[LEVELS] as usize)
 }
 
-/// A shape with blocks in clusters of a size that this device can run.
+/// Returns a shape with blocks in clusters of a size that this device can run.
 fn bfs_shape<I: Offset>(cuda: Cuda, _: &Slice<I>) -> Result<Shape> {
     let unit = Unit::new("bfs.cu").with("OFFSET", I::NAME);
     cuda.first_held(unit, "bfs", tuning::bfs(cuda.0.chip))
@@ -66,9 +66,9 @@ pub(super) fn parents(
     })
 }
 
-/// Marks undecided vertices, in colourings and sets.
+/// Marks undecided vertices in colourings and independent sets.
 const OPEN: u32 = u32::MAX;
-/// Rounds between two checks for undecided vertices.
+/// The number of rounds between two checks for undecided vertices.
 const ROUNDS: usize = 4;
 
 pub(super) fn colour(cuda: Cuda, graph: GraphParts<'_, Cuda>, colours: &mut Slice<u32>) -> Result<()> {

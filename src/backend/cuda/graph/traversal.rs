@@ -1,5 +1,5 @@
-//! Several Cuthill-McKee traversals at the same time, by `kernels/cuthill_mckee.cu`; `orders` and `components` evaluate
-//! the results.
+//! Several simultaneous Cuthill-McKee traversals by `kernels/cuthill_mckee.cu`. The modules `orders` and `components`
+//! evaluate the results.
 
 use super::kernels;
 use crate::backend::cuda::compile::Unit;
@@ -11,7 +11,7 @@ use crate::backend::{Backend, GraphParts, OrderingPrice, Primitives, Sweep, with
 use crate::error::{Error, Result};
 use crate::scalar::Offset;
 
-/// The layout of a team's header: see the kernel.
+/// The layout of a team's header, as in the kernel.
 const HEADER: usize = 16;
 const MEETINGS: usize = 4;
 const HEAD: usize = 4;
@@ -22,11 +22,11 @@ const BANDWIDTH: usize = 8;
 const LIMIT: usize = 9;
 const STATUS: usize = 10;
 const END: usize = 11;
-/// The status of a traversal that has ended, and of one whose frontier must be sorted.
+/// The status of a traversal that has ended, and of one that waits for the host to sort its frontier.
 const FINISHED: u64 = 1;
 const SORT: u64 = 3;
 
-/// The state of a traversal after its kernel.
+/// The state of a traversal after its kernel has ended.
 pub(super) struct Header([u64; HEADER]);
 
 impl Header {
@@ -35,7 +35,7 @@ impl Header {
         self.0[TAIL] as usize
     }
 
-    /// The properties of the traversal of one component.
+    /// Returns the properties of the traversal of one component.
     pub(super) fn sweep(&self, root: u32) -> Sweep {
         Sweep {
             root,
@@ -50,15 +50,15 @@ impl Header {
     }
 }
 
-/// The results of simultaneous traversals: an order and marks for all vertices of the graph, for each traversal.
+/// The results of simultaneous traversals. Each has an order and marks for all vertices of the graph.
 pub(super) struct Traversal {
     pub(super) order: DeviceVec<u32>,
     pub(super) marks: DeviceVec<u32>,
     pub(super) headers: Vec<Header>,
 }
 
-/// The price, including what this process has to load first: the kernel for 32-bit offsets, in the cluster size tried
-/// first, stands for all.
+/// Returns the cost of an ordering. It includes the time to load kernels, which is estimated from one: the kernel for
+/// 32-bit offsets with the cluster size that is tried first.
 pub(super) fn price(cuda: Cuda) -> OrderingPrice {
     let price = OrderingPrice::GPU;
     let Some(shape) = tuning::cuthill_mckee(cuda.0.chip).next() else { return price };
@@ -74,7 +74,7 @@ fn unit<I: Offset>() -> Unit {
     Unit::new("cuthill_mckee.cu").with("OFFSET", I::NAME)
 }
 
-/// Simultaneous traversals, each from roots in different components, with the largest useful bandwidths.
+/// Runs simultaneous traversals, each from roots in different components and with a largest useful bandwidth.
 pub(super) fn traverse(
     cuda: Cuda,
     graph: GraphParts<'_, Cuda>,
@@ -125,7 +125,7 @@ pub(super) fn traverse(
     }
 }
 
-/// A shape with clusters of a size of which this device can run one for each team.
+/// Returns a shape with a cluster size with which this device can run one cluster for each team at the same time.
 fn resident_shape<I: Offset>(cuda: Cuda, _: &Slice<I>, teams: usize) -> Result<Shape> {
     cuda.first_of_clusters(unit::<I>(), "cuthill_mckee", tuning::cuthill_mckee(cuda.0.chip), teams as u32)
 }
@@ -160,8 +160,8 @@ fn launch<I: Offset>(
     )
 }
 
-/// Sorts a level by (position of the parent, degree, number). It is already sorted by parent, and the children of each
-/// by number or by (degree, number).
+/// Sorts a level by (position of the parent, degree, number). The level is already sorted by parent, and the children
+/// of each parent by number or by (degree, number).
 fn sort_level(cuda: Cuda, level: &mut Slice<u32>, degrees: &Slice<u32>, marks: &Slice<u32>) -> Result<()> {
     let n = level.len();
     let mut keys = cuda.uninitialised(n)?;
