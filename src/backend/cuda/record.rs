@@ -1,10 +1,10 @@
 //! Recorded work: the body runs once under stream capture, and the enqueued work is replayed as a graph.
 //!
 //! While a thread records, its operations go to a separate stream of the recording, so other threads are not disturbed.
-//! Everything that the body uses must outlive the graph: borrowed buffers do by their lifetime; the body itself, with
-//! the buffers that it owns, moves into the recording; temporary memory allocated during capture, and buffers dropped
-//! during capture, are kept by it too. Capture is relaxed: a kernel that is used for the first time may be compiled and
-//! loaded meanwhile.
+//! Everything that the body uses must outlive the graph. For borrowed buffers, their lifetime ensures this. The body
+//! itself, with the buffers that it owns, moves into the recording. The recording also keeps temporary memory that is
+//! allocated during capture, and buffers that are dropped during capture. Capture is relaxed, so a kernel that is used
+//! for the first time can be compiled and loaded meanwhile.
 
 use super::driver::call;
 use super::pool::Allocation;
@@ -14,7 +14,8 @@ use crate::error::{CudaError, Result};
 use cudarc::driver::sys::{self, CUgraphExec, CUstream, CUstreamCaptureMode};
 use std::fmt;
 
-/// Returns an error for operations that would wait for the device, or pass host memory to a graph that outlives it.
+/// Returns an error while this thread is recording. For operations that would wait for the device, or that pass host
+/// memory to a graph that outlives it.
 pub(super) fn forbid(cuda: Cuda, what: &'static str) -> Result<()> {
     match capture::stream(cuda.0.ordinal) {
         Some(_) => Err(CudaError::NotRecordable { what }.into()),
@@ -22,7 +23,7 @@ pub(super) fn forbid(cuda: Cuda, what: &'static str) -> Result<()> {
     }
 }
 
-/// Memory that is freed when the graph has been destroyed.
+/// Memory that is freed after the graph has been destroyed.
 struct Kept {
     cuda: Cuda,
     allocations: Vec<Allocation>,
@@ -70,7 +71,7 @@ impl Replay for Recording<'_> {
         }
         self.cuda.0.bind()?;
         self.cuda.0.note_replay();
-        // Another thread may be between the two launches of a product; the recording may contain such products too.
+        // Another thread may be between the two launches of a product, and the recording may contain such products too.
         let _pieces = self.cuda.0.workspaces.pieces(0)?;
         // SAFETY: the graph and the stream are valid. Everything that the graph refers to is kept or borrowed by
         // `self`, and freed only after this launch, on the same stream.

@@ -1,4 +1,4 @@
-//! Facts about the rows of a matrix, on the device.
+//! Properties of the rows of a matrix, on the device.
 
 use super::launch::kernels;
 use super::slice::Slice;

@@ -1,10 +1,10 @@
-//! The shape of a launch, as chosen by the tuning functions.
+//! The shape of a launch. The tuning functions choose it.
 
 use super::compile::Unit;
 use crate::scalar::Element;
 
-/// Blocks of a launch, threads of a block, shared memory in addition to what the kernel declares, and the variant of
-/// its file.
+/// The number of blocks, the threads of a block, the bytes of shared memory in addition to those that the kernel
+/// declares, and the variant of its file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     pub(super) blocks: u32,
@@ -29,8 +29,8 @@ impl Shape {
         }
     }
 
-    /// One block for each of `tiles`, but at least one, and no more than the device can run at a time: for kernels
-    /// whose blocks process tile after tile.
+    /// A shape with a block for each of `tiles`, but at least one, and no more than the device can run at the same
+    /// time. For kernels whose blocks process one tile after another.
     pub(super) fn resident(tiles: usize, threads: u32) -> Self {
         let blocks = u32::try_from(tiles).unwrap_or(u32::MAX).max(1);
         Shape { resident: true, ..Self::new(blocks, threads) }
@@ -51,17 +51,17 @@ impl Shape {
         Shape { threads, ..self }
     }
 
-    /// Selects the unit of this class ([`Unit::class`]).
+    /// Selects the unit with this class ([`Unit::class`]).
     pub(super) fn class(self, class: u32) -> Self {
         Shape { class, ..self }
     }
 
-    /// Sets the bytes of shared memory in addition to what the kernel declares.
+    /// Sets the bytes of shared memory in addition to those that the kernel declares.
     pub(super) fn shared(self, bytes: usize) -> Self {
         Shape { shared: bytes as u32, ..self }
     }
 
-    /// Bytes of shared memory in addition to what the kernel declares.
+    /// Returns the bytes of shared memory in addition to those that the kernel declares.
     #[cfg(test)]
     pub(super) fn shared_bytes(&self) -> usize {
         self.shared as usize
@@ -79,7 +79,7 @@ impl Shape {
         self.variant("VALUE_BYTES", bytes_of::<V>())
     }
 
-    /// Returns whether a block may have this much shared memory.
+    /// Returns whether this shape's shared memory fits this number of bytes.
     pub(super) fn fits(&self, bytes: usize) -> bool {
         self.shared as usize <= bytes
     }
@@ -89,7 +89,7 @@ impl Shape {
         Shape { together, ..self }
     }
 
-    /// The unit of the kernel's file that this shape selects.
+    /// Returns the unit of the kernel's file that this shape selects.
     pub(super) fn unit(&self, mut unit: Unit) -> Unit {
         for (name, value) in self.variants.iter().filter(|(name, _)| !name.is_empty()) {
             unit = unit.with(name, value);
@@ -98,19 +98,19 @@ impl Shape {
     }
 }
 
-/// Whether blocks wait for each other, so that all must run at the same time.
+/// Which blocks wait for each other, so that all of them must run at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Together {
     No,
-    /// The whole launch.
+    /// All blocks of the launch.
     Grid,
-    /// The whole launch, as one cluster of the size that the kernel declares.
+    /// All blocks of the launch, as one cluster of the size that the kernel declares.
     Cluster,
-    /// The whole launch, in clusters of this many blocks, as the kernel declares; without clusters if it is one.
+    /// All blocks of the launch, in clusters of this many blocks, as the kernel declares; 1 means no clusters.
     Clusters(u32),
 }
 
-/// The number of bytes as text, for kernels that need it.
+/// Returns the number of bytes as text, for macros of kernels.
 pub(super) const fn bytes_of<T: Element>() -> &'static str {
     match size_of::<T>() {
         1 => "1",

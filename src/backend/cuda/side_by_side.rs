@@ -1,19 +1,20 @@
-//! Several solvers at once, each with its own thread and stream.
+//! Several simultaneous solvers, each with its own thread and stream.
 //!
-//! Small systems leave most of a chip idle, and one after another each waits for its own latency. On separate streams
-//! they share the chip. Kernels, memory and the context belong to all streams of a device; temporary memory of
-//! operations (partial sums, workspaces of scans and sorts, barriers between blocks) belongs to each stream.
+//! A small system leaves most of a chip idle, and solvers that run one after another each wait for their own latency.
+//! On separate streams they share the chip. Kernels, memory and the context belong to all streams of a device.
+//! Temporary memory of operations (partial sums, workspaces of scans and sorts, barriers between blocks) belongs to
+//! each stream.
 //!
 //! `stream` implements the order between streams.
 //!
-//! Kernels whose blocks wait for each other (persistent iterations, searches in narrow levels) need no special order:
+//! Kernels whose blocks wait for each other (persistent iterations, searches in small levels) need no special order:
 //! they are launched cooperatively or as one cluster, and such a launch starts only when all of its blocks fit at the
-//! same time. So two that need the whole chip run one after the other, and neither occupies part of it while it waits.
-//! In kernels whose blocks wait only for blocks with lower numbers (products with cut rows, scans), these are already
-//! running.
+//! same time. So two launches that need the whole chip run one after the other, and neither occupies part of it while
+//! it waits. In kernels whose blocks wait only for blocks with lower numbers (products with divided rows, scans), those
+//! blocks are already running.
 //!
-//! Not covered here: a buffer that is passed from one running thread to another, for example through a channel. Its
-//! producer has to synchronise.
+//! Not covered here: a buffer that one running thread passes to another, for example through a channel. The thread that
+//! wrote it has to synchronise before.
 
 use super::Cuda;
 use super::device::Device;
@@ -21,9 +22,10 @@ use crate::backend::Backend;
 use crate::error::Result;
 
 impl Cuda {
-    /// Runs `work` on several threads at once, with the thread's number and a handle with its own stream; returns their
-    /// results, in order. Earlier work has ended when they start, and all their work when this returns, so buffers may
-    /// be passed in and out. Results have the same bits as if they ran one after another.
+    /// Runs `work` on several threads at the same time. It gets the thread's number and a handle with a separate
+    /// stream. Returns the results in order. All earlier work has ended before they start, and all their work has ended
+    /// when this returns, so buffers may be passed in and out. Results have the same bits as if the threads ran one
+    /// after another.
     ///
     /// ```no_run
     /// use residua::{Backend, Cuda, generate, krylov::{Cg, SolveOptions}, precondition::Identity};
@@ -40,10 +42,10 @@ impl Cuda {
     /// # Ok::<(), residua::Error>(())
     /// ```
     ///
-    /// A buffer that one of the threads passes to another while both run needs [`Backend::synchronize`] before.
+    /// If one of the threads passes a buffer to another while both run, it must call [`Backend::synchronize`] before.
     ///
     /// # Errors
-    /// The first error that one of them returned, or if the device fails. A panic in one of them is resumed here.
+    /// The first error of a thread, or if the device fails. A panic in a thread is resumed here.
     pub fn side_by_side<R: Send>(
         &self,
         streams: usize,

@@ -1,20 +1,20 @@
 //! Device memory as Rust references.
 //!
-//! A [`Slice`] is a dynamically sized type whose elements have no size, so that a reference to it is a pair (address,
-//! length) that refers to no host memory. The address is the device's and the length counts elements:
+//! A [`Slice`] is a dynamically sized type whose elements have no size. So a reference to it is a pair (address,
+//! length) that refers to no host memory. The address is that of the device, and the length counts elements:
 //!
 //! ```text
 //! &Slice<f64>  =  (0x7f30_0000_1000, 4)        host: 0 bytes there        device: 32 bytes there
 //! ```
 //!
-//! The compiler then protects device memory as it does host memory (`&mut` excludes `&`, nothing outlives its owner),
-//! and parts of a slice are computed by pointer arithmetic.
+//! The compiler then protects device memory as it protects host memory (`&mut` excludes `&`, nothing outlives its
+//! owner), and parts of a slice are computed by pointer arithmetic.
 //!
 //! # Safety
-//! Rust asks of a reference that it is not null, aligned, and valid for the bytes of its referent. The referent has
-//! alignment one and no bytes, for which every nonzero address is valid, whatever is stored there; no host instruction
-//! ever dereferences it. Each `SAFETY` below refers to this paragraph. The address of an allocation is at least
-//! 256-byte aligned; the empty slice of no allocation has the address [`NOWHERE`].
+//! Rust requires that a reference is not null, aligned, and valid for the bytes of its referent. The referent has
+//! alignment one and no bytes, so every nonzero address is valid, whatever is stored there; no host instruction ever
+//! dereferences it. Each `SAFETY` below refers to this paragraph. The address of an allocation is at least 256-byte
+//! aligned; an empty slice without an allocation has the address [`NOWHERE`].
 
 use super::Cuda;
 use super::pool::Allocation;
@@ -23,10 +23,10 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
 
-/// Address of empty buffers: aligned for every type, and never dereferenced.
+/// The address of empty buffers: aligned for every type, and never dereferenced.
 pub(super) const NOWHERE: u64 = 256;
 
-/// Elements on the device, always used through a reference. See the module's text.
+/// Elements on the device, always used through a reference; see the module's documentation.
 pub struct Slice<T> {
     element: PhantomData<T>,
     length: [()],
@@ -43,17 +43,18 @@ impl<T> Slice<T> {
         self.len() == 0
     }
 
-    /// Bytes on the device. No overflow: the allocation was made with this product, checked.
+    /// Returns the number of bytes on the device. The product can't overflow, because it was checked when the memory
+    /// was allocated.
     pub fn bytes(&self) -> usize {
         self.len() * size_of::<T>()
     }
 
-    /// The address of the elements on the device, for other kernels. It is not valid on the host.
+    /// Returns the address of the elements on the device, for other kernels. It is not valid on the host.
     pub fn address(&self) -> u64 {
         (&raw const *self).cast::<()>().addr() as u64
     }
 
-    /// The range of addresses.
+    /// Returns the range of addresses.
     pub(super) fn addresses(&self) -> Range<u64> {
         self.address()..self.address() + self.bytes() as u64
     }
@@ -105,7 +106,7 @@ impl<T: Element> fmt::Debug for Slice<T> {
     }
 }
 
-/// An allocation on the device. When dropped it is returned to the device's pool, after the work that still uses it.
+/// An allocation on the device. When dropped, it is returned to the device's pool after the work that still uses it.
 pub struct Vec<T: Element> {
     allocation: Allocation,
     len: usize,
@@ -114,7 +115,7 @@ pub struct Vec<T: Element> {
 }
 
 impl<T: Element> Vec<T> {
-    /// Takes ownership of an allocation with space for `len` elements, made by `owner`.
+    /// Takes ownership of an allocation of `owner` with space for `len` elements.
     pub(super) fn new(owner: Cuda, allocation: Allocation, len: usize) -> Self {
         Vec { allocation, len, owner, element: PhantomData }
     }

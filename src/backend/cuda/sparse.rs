@@ -1,4 +1,4 @@
-//! Sparse products and sums of matrices on the device, with rows in classes by their amount of work.
+//! Sparse products and sums of matrices on the device. Rows are classified by their amount of work.
 
 use super::launch::kernels;
 use super::product::{extent, scattered};
@@ -14,29 +14,31 @@ use std::ops::Range;
 
 mod kernel;
 
-/// Classes of rows by their products: none, those of `tuning::SORTED_CLASSES`, more, and long rows.
+/// Classes of rows by their number of products: class 0 has none, then come those of `tuning::SORTED_CLASSES`, rows
+/// with more products, and long rows.
 const MANY_PRODUCTS: usize = 3;
 const LONG_PRODUCTS: usize = 4;
-/// The class of rows of C that are longer than those of `tuning::LENGTHS_OF_CLASSES`.
+/// The class of the rows of C that are too long for `tuning::LENGTHS_OF_CLASSES`.
 const LONG_ROW: usize = 6;
-/// Classes of either kind.
+/// The number of classes, whether by products or by lengths.
 const CLASSES: usize = LONG_ROW + 1;
 
-/// If a class has fewer rows than this fraction of the next one, or too few for a launch, its rows join the next one.
+/// The rows of a class join the next class if they are fewer than one in this many of the next class's rows, or too few
+/// for a launch.
 const FEW: usize = 4;
 
-/// If rows have fewer products on average than this fraction of the first class's limit, most rows are in it.
+/// If the mean number of products is below this fraction of the first class's limit, most rows are in the first class.
 const FEW_PRODUCTS: f64 = 0.9;
 
-/// Rows in an order in which each class is contiguous.
+/// Rows grouped by class.
 struct Dealt {
-    /// Descending by class; none if no row is listed.
+    /// The rows in descending order of class; `None` if no row is listed.
     order: Option<DeviceVec<u32>>,
-    /// The range of each class in the order.
+    /// The range of each class in `order`.
     places: [Range<usize>; CLASSES],
-    /// The class whose kernel is launched for all rows in their own order, and skips those of other classes.
+    /// The class whose kernel is launched for all rows in their original order; it skips rows of other classes.
     of_all: Option<usize>,
-    /// The class of each row, unless the longest row shows that all are in one.
+    /// The class of each row; `None` if the longest row shows that all are in the same class.
     classes: Option<DeviceVec<u32>>,
 }
 
@@ -51,13 +53,13 @@ impl Classes {
         Ok(Self { of_rows: cuda.buffer(rows)?, counts: cuda.zeros(CLASSES)? })
     }
 
-    /// A placeholder if rows are already assigned.
+    /// Returns a placeholder, if rows are already classified.
     fn none(cuda: Cuda) -> Result<Self> {
         Ok(Self { of_rows: cuda.buffer(0)?, counts: cuda.buffer(0)? })
     }
 }
 
-/// Rows of a class.
+/// The rows of a class.
 struct Rows<'a> {
     count: usize,
     /// The rows to process; `None` means all rows.
@@ -65,18 +67,18 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// The number of rows, whether they are listed, and the list. If they are not, a kernel does not read it, and an
-    /// empty part of `none` is passed.
+    /// Returns the number of rows, whether they are listed, and the list. If they are not listed, a kernel does not
+    /// read the list, and an empty part of `none` is passed.
     fn parts<'b>(&'b self, none: &'b Slice<u32>) -> (u64, u32, &'b Slice<u32>) {
         (self.count as u64, u32::from(self.listed.is_some()), self.listed.unwrap_or(Cuda::part(none, 0..0)))
     }
 }
 
-/// What is known about the number of products of each row before they are counted.
+/// What is known about the numbers of products of rows before they are counted.
 enum Products {
-    /// No row has more products than fit this class of sorted rows.
+    /// All rows are in this class of sorted rows or a lower one.
     All(usize),
-    /// Most rows have few enough products for the first class.
+    /// Most rows are in the first class.
     MostFew,
     Any,
 }
@@ -108,9 +110,9 @@ impl Dealt {
         Self { order: None, places: [const { 0..0 }; CLASSES], of_all: Some(class), classes: None }
     }
 
-    /// Groups rows by the class of each. A class from `first` to before `long` joins the next one if it has few rows;
-    /// if `first` is 2, class 1 is launched for all rows. Rows of class 0 are in no list. If `empty`, these have no
-    /// products, and a launch for all rows may include them. The host waits for the counts of the classes.
+    /// Groups rows by class. Rows of a class from `first` up to, but not including, `long` join the next class if they
+    /// are few. If `first` is 2, class 1 is launched for all rows. Rows of class 0 are in no list; with `empty` they
+    /// have no products, and a launch for all rows may include them. The host waits for the counts of the classes.
     fn new(cuda: Cuda, classes: Classes, (first, long): (usize, usize), empty: bool) -> Result<Self> {
         let Classes { of_rows, counts } = classes;
         let counts = cuda.download(&counts)?;
@@ -155,26 +157,26 @@ impl Dealt {
         Self::new(cuda, classes, (1, LONG_PRODUCTS), true)
     }
 
-    /// Classes by length in C of those rows whose products are not sorted; `None` if all are sorted.
+    /// Classifies, by their length in C, those rows whose products are not sorted; `None` if all are sorted.
     fn of_lengths(self, cuda: Cuda, offsets: OffsetsRef<'_, Cuda>) -> Result<Option<Self>> {
         let Some(of_rows) = self.classes else { return Ok(None) };
         if self.places[MANY_PRODUCTS..].iter().all(Range::is_empty) {
             return Ok(None);
         }
-        // Classes with few rows were merged with the next class.
+        // Classes with few rows have been merged with the next class.
         let sorted = (1..MANY_PRODUCTS).rfind(|&class| !self.places[class].is_empty()).unwrap_or(0);
         Self::by_length(cuda, of_rows, sorted, offsets).map(Some)
     }
 
-    /// Classes of all rows by their number of entries in C, however many products they have.
+    /// Classifies all rows by their number of entries in C, however many products they have.
     fn of_all_lengths(cuda: Cuda, rows: usize, offsets: OffsetsRef<'_, Cuda>) -> Result<Self> {
         let mut of_rows = cuda.buffer(rows)?;
         cuda.fill(MANY_PRODUCTS as u32, &mut of_rows)?;
         Self::by_length(cuda, of_rows, 0, offsets)
     }
 
-    /// Classes by the number of entries in C, of all rows except those of class `sorted` and lower ones. `of_rows`
-    /// holds the class of each row by its products.
+    /// Classifies rows by their number of entries in C, except those of class `sorted` and lower ones. `of_rows` has
+    /// the class of each row by its products.
     fn by_length(
         cuda: Cuda,
         of_rows: DeviceVec<u32>,
@@ -189,13 +191,13 @@ impl Dealt {
         Self::new(cuda, classes, (1, LONG_ROW), false)
     }
 
-    /// The rows of a class and their number, if they are listed.
+    /// Returns the rows of a class and their number, if they are listed.
     fn listed(&self, class: usize) -> Option<(&Slice<u32>, u64)> {
         let rows = self.rows(class, 0)?;
         rows.listed.map(|listed| (listed, rows.count as u64))
     }
 
-    /// The rows of a class, where `all` is the number of all rows; `None` if the class has no rows.
+    /// Returns the rows of a class; `None` if it has none. `all` is the number of all rows.
     fn rows(&self, class: usize, all: usize) -> Option<Rows<'_>> {
         if self.of_all == Some(class) {
             return Some(Rows { count: all, listed: None });
@@ -206,7 +208,7 @@ impl Dealt {
     }
 }
 
-/// Checks that 2^32 - 1 is no column, since it marks a free slot of a hash table.
+/// Checks that no column is 2^32 - 1, which marks a free slot of a hash table.
 fn check_columns(columns: usize) -> Result<()> {
     if columns > u32::MAX as usize {
         return Err(Error::Unsupported(
@@ -216,7 +218,7 @@ fn check_columns(columns: usize) -> Result<()> {
     Ok(())
 }
 
-/// Copies the offsets as 64-bit integers.
+/// Returns a copy of the offsets as 64-bit integers.
 fn wide(cuda: Cuda, offsets: OffsetsRef<'_, Cuda>) -> Result<DeviceVec<u64>> {
     let rows = offsets.len() - 1;
     let (mut lengths, mut wide) = (cuda.buffer(rows)?, cuda.buffer(rows + 1)?);
@@ -225,7 +227,7 @@ fn wide(cuda: Cuda, offsets: OffsetsRef<'_, Cuda>) -> Result<DeviceVec<u64>> {
     Ok(wide)
 }
 
-/// Runs `work` with offsets of one width: if one of them has 64 bits, a 32-bit one is copied to 64 bits.
+/// Runs `work` with offsets of the same width: if only one of them has 64 bits, the other is copied to 64 bits.
 pub(super) fn alike<R>(
     cuda: Cuda,
     a: OffsetsRef<'_, Cuda>,
@@ -245,9 +247,9 @@ pub(super) fn alike<R>(
     }
 }
 
-/// Calls `sort` for the rows of each class whose products are sorted, and returns the classes of all rows; `dealt`
-/// holds them if they are known. If `sort` is given classes, it is launched for all rows and records the class of each
-/// row that it leaves out.
+/// Calls `sort` for the rows of each class whose products are sorted. Returns the rows by class; `dealt` contains them
+/// if they are known already. If `sort` gets classes, it is launched for all rows, and records the class of each row
+/// that it skips.
 fn sort_rows<V: Scalar>(
     cuda: Cuda,
     (of_a, a): (OffsetsRef<'_, Cuda>, &CsrParts<'_, V, Cuda>),
@@ -277,9 +279,9 @@ fn sort_rows<V: Scalar>(
     Ok(dealt)
 }
 
-/// Returns whether a thread merges the rows of B for each row of C: if all rows have few entries, and neighbouring rows
-/// of A need neighbouring rows of B. With a matrix in random order each thread would fetch cache lines of its own
-/// (Delaunay mesh, A A: 1.5 ms merged, 0.9 ms sorted).
+/// Returns whether each thread computes a row of C by merging rows of B. That requires that all rows have few entries,
+/// and that neighbouring rows of A need neighbouring rows of B. If the rows of A are in random order, each thread would
+/// load different cache lines (Delaunay mesh, A A: 1.5 ms merged, 0.9 ms sorted).
 fn merges<V: Scalar>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>, b: &CsrParts<'_, V, Cuda>) -> Result<bool> {
     let all_few = |a: &CsrParts<'_, V, Cuda>, most: u64| -> Result<bool> {
         Ok(a.indices.len() as u64 <= most * a.rows as u64 && extent(cuda, a)?.longest <= most)
@@ -289,7 +291,7 @@ fn merges<V: Scalar>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>, b: &CsrParts<'_, V, 
         && scattered(cuda, a)? != Some(true))
 }
 
-/// Lengths of the rows of C, followed by a zero; and the classes of rows, unless rows are merged.
+/// Returns the lengths of the rows of C, followed by a zero, and, unless rows are merged, the rows by class.
 fn lengths<V: Scalar>(
     cuda: Cuda,
     (of_a, a): (OffsetsRef<'_, Cuda>, &CsrParts<'_, V, Cuda>),
@@ -361,22 +363,22 @@ fn lengths<V: Scalar>(
     Ok((lengths, Some(dealt)))
 }
 
-/// The mean number of entries of a row.
+/// Returns the mean number of entries of a row.
 fn mean_length<V: Scalar>(a: &CsrParts<'_, V, Cuda>) -> usize {
     (a.indices.len() + a.rows / 2) / a.rows.max(1)
 }
 
-/// The columns of C, which are either given or to be computed.
+/// The columns of C, which are either known or have to be computed.
 enum Columns<'a> {
-    /// Columns that are known already.
+    /// Known columns.
     Known(&'a Slice<u32>),
-    /// The array to write new columns to.
+    /// The array in which new columns are written.
     New(&'a mut Slice<u32>),
 }
 
 impl Columns<'_> {
-    /// Arguments of a kernel: whether the columns are known, the known ones, and the array for new ones; an empty part
-    /// of `none` is passed for what is missing.
+    /// Returns the arguments of a kernel: whether the columns are known, the known ones, and the array for new ones. An
+    /// empty part of `none` is passed for what is missing.
     fn parts<'b>(
         &'b mut self,
         none: &'b mut Slice<u32>,
@@ -389,7 +391,7 @@ impl Columns<'_> {
     }
 }
 
-/// Computes the values of C, and its columns unless they are known. `dealt` holds the classes of rows if they are
+/// Computes the values of C and, unless they are known, its columns. `dealt` contains the rows by class if they are
 /// known.
 fn rows_of_product<V: Scalar>(
     cuda: Cuda,

@@ -1,5 +1,6 @@
-//! Copies between host and device. The driver copies pageable memory slowly, through a small buffer of its own. Large
-//! copies go through rings of pinned buffers here: while one buffer is filled or emptied, others are being transferred.
+//! Copies between host and device. The driver copies pageable memory slowly, through a small internal buffer. Here,
+//! large copies go through rings of pinned buffers: while one buffer is filled or emptied, others are being
+//! transferred.
 
 use super::driver::call;
 use super::stream::Stream;
@@ -12,17 +13,17 @@ use cudarc::driver::sys::CUevent;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-/// Up to this number of bytes the driver's own copy to the device is as fast, and returns at once.
+/// Up to this number of bytes, the driver's own copy to the device is as fast, and returns immediately.
 const DIRECT: usize = 64 << 10;
-/// Bytes of one pinned buffer to the device, and to the host.
+/// The number of bytes of a pinned buffer for copies to the device, and for copies to the host.
 const UP: usize = 4 << 20;
 const DOWN: usize = 8 << 20;
-/// Bytes that one task moves between pageable and pinned memory.
+/// The number of bytes that one task moves between pageable and pinned memory.
 const PIECE: usize = 128 << 10;
 
-/// A pinned buffer, and the event that is reached when its copy has ended. Both are null until the buffer is first
-/// needed: allocating pinned memory, and freeing it when the process ends, costs a millisecond per 2 MiB, and many
-/// solves read nothing but scalars.
+/// A pinned buffer, and an event that is reached when its copy has ended. Both are null until the buffer is first
+/// needed: to allocate pinned memory, and to free it when the process ends, costs a millisecond per 2 MiB, and many
+/// solves read only scalars.
 struct Pinned {
     memory: *mut u8,
     copied: CUevent,
@@ -38,7 +39,7 @@ impl Default for Pinned {
 }
 
 impl Pinned {
-    /// Allocates the buffer if that has not been done.
+    /// Allocates the buffer, unless that was done before.
     fn make(&mut self, name: &str, bytes: usize) -> Result<()> {
         if !self.memory.is_null() {
             return Ok(());
@@ -57,12 +58,12 @@ impl Pinned {
 /// The pinned buffers of a stream, and copies through them.
 pub(super) struct Staging {
     stream: &'static Stream,
-    /// Buffers to the device, each with its own lock, so that several threads can fill theirs at once.
+    /// The buffers for copies to the device, each with a lock, so that several threads can fill one each.
     up: [Mutex<Pinned>; 3],
     next: AtomicUsize,
-    /// The buffer to the host for up to [`DIRECT`] bytes: values that a solver waits for.
+    /// The buffer for copies of up to [`DIRECT`] bytes to the host, such as values for which a solver waits.
     small: Mutex<Pinned>,
-    /// Buffers to the host for larger copies.
+    /// The buffers for larger copies to the host.
     down: Mutex<[Pinned; 2]>,
 }
 
@@ -77,8 +78,8 @@ impl Staging {
         }
     }
 
-    /// The next buffer in turn. The turn continues from one copy to the next, since reading a file makes many copies of
-    /// one buffer each.
+    /// Returns the next buffer of the ring. The ring is not restarted for each copy, because a file that is read in
+    /// pieces causes many copies that need one buffer each.
     fn next_up(&self) -> Result<MutexGuard<'_, Pinned>> {
         let number = self.next.fetch_add(1, Ordering::Relaxed) % self.up.len();
         let mut pinned = lock(&self.up[number]);
@@ -92,11 +93,11 @@ impl Staging {
         Ok(pinned)
     }
 
-    /// Copies from host to device. On return the host memory may be reused; the transfer itself is ordered in the
-    /// stream.
+    /// Copies from host to device. When this returns, the host memory may be reused; the transfer itself is ordered in
+    /// the stream.
     ///
     /// # Safety
-    /// `from` is readable for `bytes`, and `to` is a device allocation with as many.
+    /// `from` must be readable for `bytes`, and `to` must be a device allocation with at least as many bytes.
     pub(super) unsafe fn to_device(&self, from: *const u8, to: u64, bytes: usize) -> Result<()> {
         self.stream.bind()?;
         let (name, stream) = (&self.stream.name, self.stream.main_stream());
@@ -104,7 +105,7 @@ impl Staging {
             // SAFETY: guaranteed by the caller; the driver has read pageable memory when it returns.
             return unsafe { call!(name, cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, stream)) };
         }
-        // Small copies are not divided among threads, which are then free to parse a file.
+        // Small copies are not divided among threads, so the threads are free to parse a file.
         let shared = bytes > UP;
         for start in (0..bytes).step_by(UP) {
             let pinned = self.next_up()?;
@@ -120,11 +121,11 @@ impl Staging {
         Ok(())
     }
 
-    /// Returns the result of `look` on up to [`DIRECT`] bytes of the device, which it reads in pinned memory. `look`
-    /// must not copy to the host itself.
+    /// Returns the result of `look` on up to [`DIRECT`] bytes of the device. `look` reads a copy in pinned memory, and
+    /// must not itself copy to the host.
     ///
     /// # Safety
-    /// `from` is a device allocation with as many bytes.
+    /// `from` must be a device allocation with at least as many bytes.
     unsafe fn small_to_host<R>(
         &self,
         from: u64,
@@ -146,10 +147,11 @@ impl Staging {
         Ok(look(buffer))
     }
 
-    /// Returns the result of `look` on any number of elements; many are copied to pageable memory first.
+    /// Returns the result of `look` on any number of elements. If there are many, they are first copied to pageable
+    /// memory.
     ///
     /// # Safety
-    /// `from` is a device allocation with `len` elements.
+    /// `from` must be a device allocation with `len` elements.
     pub(super) unsafe fn look_at<T: Element, R>(
         &self,
         from: u64,
@@ -171,7 +173,7 @@ impl Staging {
     /// Copies from device to host, and returns when the bytes have arrived.
     ///
     /// # Safety
-    /// `to` is writable for `bytes`, and `from` is a device allocation with as many.
+    /// `to` must be writable for `bytes`, and `from` must be a device allocation with at least as many bytes.
     pub(super) unsafe fn to_host(&self, from: u64, to: *mut u8, bytes: usize) -> Result<()> {
         if bytes <= DIRECT {
             // Copying a scalar through pinned memory has a lower latency, which matters to a solver that waits for it.
@@ -209,8 +211,8 @@ impl Staging {
         Ok(())
     }
 
-    /// Copies several pieces from device to host. Small ones are waited for together, since one wait costs more than a
-    /// few copies.
+    /// Copies several pieces from device to host. It waits once for several small pieces, because a wait takes longer
+    /// than a few copies.
     ///
     /// # Safety
     /// For each (from, to, bytes), the same as for [`Staging::to_host`].
@@ -262,10 +264,10 @@ impl Staging {
     }
 }
 
-/// Copies within host memory; by all threads if `shared`.
+/// Copies within host memory, with all threads if `shared`.
 ///
 /// # Safety
-/// `from` is readable and `to` writable for `bytes`, and they do not overlap.
+/// `from` must be readable and `to` writable for `bytes`, and they must not overlap.
 unsafe fn copy_on_host(from: *const u8, to: *mut u8, bytes: usize, shared: bool) {
     // SAFETY: guaranteed by the caller.
     let (from, to) =

@@ -1,7 +1,7 @@
 //! One stream of an open device with the device's context, and the ordering between streams.
 //!
-//! Work in one stream runs in the order of calls. The device doesn't order work of different streams, so that is done
-//! here:
+//! Work in one stream runs in the order of calls. The device doesn't order the work of different streams, so that is
+//! done here:
 //!
 //! - Work that a thread enqueues on one stream waits for the work that this thread enqueued earlier on another. A
 //!   thread's first work on a device waits for that of all streams.
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 use std::thread;
 
-/// A stream, which exists for the rest of the process.
+/// A stream. It exists for the rest of the process.
 pub(super) struct Stream {
     pub(super) ordinal: usize,
     /// The number of the stream on its device: 0 is the shared one, the others are those of
@@ -31,7 +31,7 @@ pub(super) struct Stream {
     pub(super) pool: Pool,
     context: CUcontext,
     stream: CUstream,
-    /// An event that is recorded after the stream's work, for other streams to wait for.
+    /// An event that is recorded after the stream's work, and for which other streams can wait.
     tail: CUevent,
 }
 
@@ -44,7 +44,7 @@ unsafe impl Sync for Stream {}
 /// The streams of all devices.
 static OPEN: RwLock<Vec<&'static Stream>> = RwLock::new(Vec::new());
 
-/// True if a device has more than one stream; until then, ordering costs nothing.
+/// True if a device has more than one stream. Until then, ordering costs nothing.
 static SEVERAL: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
@@ -53,7 +53,7 @@ thread_local! {
 }
 
 impl Stream {
-    /// Opens one more stream of a device.
+    /// Opens another stream of a device.
     pub(super) fn open(ordinal: usize, number: usize, usage: &'static Usage) -> Result<&'static Stream> {
         let stream: &_ = Box::leak(Box::new(Self::start(ordinal, number, usage)?));
         if number > 0 {
@@ -68,7 +68,8 @@ impl Stream {
         let (handle, name) = chip::identify(ordinal)?;
         let name = format!("{name} (cuda:{ordinal})");
         let chip = Chip::of(&name, handle)?;
-        // Read while the context is made, which takes longer. Without another thread the first kernel waits for it.
+        // The archive of kernels is read while the context is created, which takes longer. If no thread can be started,
+        // the first kernel waits for it.
         let read = move || drop(packed_kernels(chip.capability));
         let _ = thread::Builder::new().name("residua kernels".into()).spawn(read);
         let pools =
@@ -87,14 +88,14 @@ impl Stream {
         Ok(Stream { ordinal, number, name, chip, driver, pool, context, stream, tail })
     }
 
-    /// The device's other open streams.
+    /// Returns the device's other open streams.
     pub(super) fn others(&self) -> Vec<&'static Stream> {
         let open = OPEN.read().unwrap_or_else(PoisonError::into_inner);
         let beside = |other: &&&Stream| other.ordinal == self.ordinal && other.number != self.number;
         open.iter().filter(beside).copied().collect()
     }
 
-    /// Makes later work of this stream wait until the work that the other stream has now is done.
+    /// Makes later work of this stream wait for the work that the other stream has so far.
     fn wait_for(&self, other: &Stream) -> Result<()> {
         // SAFETY: the event and the streams live as long as the process. If another thread records the event in
         // between, this stream only waits longer than necessary.
@@ -104,8 +105,8 @@ impl Stream {
         }
     }
 
-    /// Makes the context current on this thread, as every call of the driver requires, and makes the work that this
-    /// thread enqueues next wait for what it enqueued on other streams.
+    /// Makes the context current on this thread, as every call of the driver requires. Also makes the work that this
+    /// thread enqueues next wait for its earlier work on other streams.
     pub(super) fn bind(&self) -> Result<()> {
         self.enter()?;
         if !SEVERAL.load(Ordering::Acquire) {
@@ -121,7 +122,7 @@ impl Stream {
         self.others().into_iter().filter(behind).try_for_each(|other| self.wait_for(other))
     }
 
-    /// Makes the work that is enqueued next wait for that of all of the device's streams.
+    /// Makes the work that is enqueued next wait for the work of all of the device's streams.
     pub(super) fn join(&self) -> Result<()> {
         if !SEVERAL.load(Ordering::Acquire) {
             return Ok(());
@@ -135,12 +136,12 @@ impl Stream {
         unsafe { call!(&self.name, cuCtxSetCurrent(self.context)) }
     }
 
-    /// The stream for new work: this one, or the one that this thread records.
+    /// Returns the stream for new work: this one, or that of this thread's recording.
     pub(super) fn stream(&self) -> CUstream {
         capture::stream(self.ordinal).unwrap_or(self.stream)
     }
 
-    /// This stream itself, even while the thread records.
+    /// Returns this stream itself, even while the thread records.
     pub(super) fn main_stream(&self) -> CUstream {
         self.stream
     }

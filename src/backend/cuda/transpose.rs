@@ -1,8 +1,8 @@
 //! Transposition, from CSR to CSC. If the pattern is symmetric, it is its own transpose, and only values are moved.
 //! Otherwise entries are sorted by windows of columns, with the target's memory as workspace. If there are more columns
-//! than entries, or too many entries, stretches of entries are sorted by column one at a time and appended, so that
-//! sorting needs memory for one stretch only. The sort is stable and stretches are taken in order, so rows within a
-//! column ascend in either case.
+//! than entries, or too many entries, they are processed in stretches of consecutive entries: each stretch is sorted by
+//! column and appended to the columns, so that sorting needs memory for only one stretch. In either case, rows ascend
+//! within a column, because the sort is stable and stretches are taken in order.
 
 use super::launch::kernels;
 use super::primitives::bits_to;
@@ -76,7 +76,7 @@ mod kernel {
     }
 }
 
-/// Row indices and values, column by column; `offsets` are those of the columns.
+/// Writes the row indices and values column by column. `offsets` are the starts of the columns.
 pub(super) fn csr_to_csc<V: Element>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
@@ -90,8 +90,8 @@ pub(super) fn csr_to_csc<V: Element>(
     }
 }
 
-/// Transposes by moving values if the pattern is symmetric and searching mirror images is faster than sorting; returns
-/// whether it did.
+/// Transposes by moving values, if the pattern is symmetric and looking up mirror images is faster than sorting.
+/// Returns whether it did.
 pub(super) fn mirror<V: Element>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
@@ -104,7 +104,8 @@ pub(super) fn mirror<V: Element>(
     cuda.by_tiles(from, n, |_, starts| {
         let entries = n as u64;
         let typed = |shape: Shape| shape.for_values::<V>();
-        // Most unsymmetric patterns show it within a few entries. If long rows have to be searched, sorting is faster.
+        // Most unsymmetric patterns are recognised after a few entries. If long rows have to be searched, sorting is
+        // faster.
         if let Some((few, apart)) = tuning::mirrored_first(n).map(|(few, apart)| (typed(few), apart)) {
             let (missing, steps) = found.split_mut(1);
             kernel::mirror_few(
@@ -125,13 +126,13 @@ pub(super) fn mirror<V: Element>(
     Ok(symmetric)
 }
 
-/// The number of entries for whose rows one warp of `transpose_windows.cu` sets marks, 32 at a time.
+/// The number of entries for which one warp of `transpose_windows.cu` marks the starts of rows, 32 at a time.
 const MARKED: usize = 1024;
 /// The number of digits in `transpose_sort.cu`.
 const RADIX: usize = 256;
 
-/// Sorts the numbers of entries by windows of columns. The target's `indices` hold the columns' keys at first, followed
-/// by the first pass's workspace if there is room. Its values hold the words between the passes.
+/// Sorts the indices of entries by windows of columns. At first the target's `indices` contain the columns' keys,
+/// followed by the first pass's workspace if there is space. Its values contain the words between the passes.
 fn by_windows<V: Element>(
     cuda: Cuda,
     plan: tuning::Windows,
@@ -149,7 +150,7 @@ fn by_windows<V: Element>(
     let (sources, looks, heads) = (RADIX * tiles, RADIX * tiles + 1, plan.count + 1);
     let inside = a.columns + looks <= n;
     let sorting = sources + tiles + looks * if inside { 1 } else { 2 };
-    // The array of names has an even number of 32-bit words, because the marks that follow have 64 bits.
+    // The array of names has an even number of 32-bit words, because the marks after it have 64 bits.
     let (named, pieces) = (n.div_ceil(8) * 2, (n.div_ceil(MARKED) + 1) * 32);
     let room = 2 * RADIX + 2 * heads + named + sorting.max(2 * pieces);
     let mut room = cuda.uninitialised::<u32>(room)?;

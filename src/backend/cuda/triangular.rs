@@ -1,5 +1,5 @@
-//! Triangular systems and incomplete factorisations on the device: rows are taken in order, and each waits until the
-//! rows that it depends on are done.
+//! Triangular systems and incomplete factorisations on the device. Rows are taken in order, and each waits until the
+//! rows on which it depends are done.
 
 use super::coarsen::nodes;
 use super::launch::kernels;

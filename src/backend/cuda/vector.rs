@@ -28,7 +28,7 @@ mod kernel {
     }
 }
 
-/// Checks that `n` elements are a block of as many interleaved vectors as kernels support.
+/// Checks that `n` elements can be a block of this number of interleaved vectors, and that kernels support the number.
 pub(super) fn check_block(vectors: usize, n: usize) -> Result<()> {
     if !(1..=32).contains(&vectors) {
         return Err(Error::InvalidArgument(format!("{vectors} vectors side by side: 1 to 32 are possible")));
@@ -37,14 +37,14 @@ pub(super) fn check_block(vectors: usize, n: usize) -> Result<()> {
 }
 
 impl Cuda {
-    /// Sets `out` to the sum of all elements.
+    /// `out[0]` = the sum of all elements.
     pub(super) fn sum<T: Scalar>(self, x: &Slice<T>, out: &mut Slice<T>) -> Result<()> {
         let shape = tuning::sum(self.0.chip, x.len(), size_of::<T>());
         let (partials, finished) = self.0.workspaces.reduction();
         kernel::sum(self, shape, x, x.len() as u64, out, partials, finished)
     }
 
-    /// Sets `out[j]` to the sum of the j-th of several interleaved vectors.
+    /// `out[j]` = the sum of the j-th of several interleaved vectors.
     pub(super) fn sums<T: Scalar>(self, x: &Slice<T>, out: &mut Slice<T>) -> Result<()> {
         let (n, k) = (x.len(), out.len());
         if k == 1 {
@@ -58,7 +58,7 @@ impl Cuda {
 }
 
 impl VectorOps for Cuda {
-    /// A recording of fewer launches than this is not worth replaying: a replay costs 3 us more than its kernels.
+    /// With fewer iterations than this, a recording is not worth replaying: a replay costs 3 us more than its kernels.
     const RECORDED: usize = 4;
 
     fn dot<T: Scalar>(&self, x: &Slice<T>, y: &Slice<T>, out: &mut Slice<T>) -> Result<()> {

@@ -1,4 +1,4 @@
-//! A stream's workspaces for operations: allocated at first use and kept for the next.
+//! The workspaces of a stream's operations, which are allocated at their first use and kept for the next.
 
 use super::driver::call;
 use super::stream::Stream;
@@ -8,9 +8,9 @@ use crate::lock::lock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-/// Bytes for one partial result of a reduction.
+/// Number of bytes for one partial result of a reduction.
 const PARTIAL_BYTES: usize = 16;
-/// Bytes for counters of finished blocks, stored after the partial results.
+/// Number of bytes for the counters of finished blocks, which are stored after the partial results.
 const TICKET_BYTES: usize = 256;
 
 /// The workspaces of a stream.
@@ -24,15 +24,15 @@ pub(super) struct Workspaces {
     pieces: Mutex<Workspace>,
     /// Partial results that the blocks of one product pass to each other.
     posts: Mutex<Workspace>,
-    /// What blocks that are all resident use to synchronise, and the number of the next synchronisation.
+    /// The memory through which resident blocks synchronise, and the number of the next synchronisation.
     meetings: Mutex<Workspace>,
     next_meeting: AtomicU32,
-    /// Set to zero once; see [`Workspaces::reduction`].
+    /// Memory of reductions, which is set to zero once; see [`Workspaces::reduction`].
     reduction: u64,
 }
 
-/// Memory that kernels leave ready for the next launch: it is set to zero when allocated, never when used. A larger one
-/// replaces it when needed; the old one is kept, because a recording may refer to it.
+/// Memory that kernels leave as the next launch needs it: it is set to zero when it is allocated, not when it is used.
+/// A larger workspace replaces a smaller one when needed. The old memory is kept, because a recording may refer to it.
 #[derive(Default)]
 pub(super) struct Workspace {
     pub(super) address: u64,
@@ -40,7 +40,7 @@ pub(super) struct Workspace {
 }
 
 impl Workspaces {
-    /// Workspaces of a stream. The memory of reductions is allocated here already.
+    /// Creates the workspaces of a stream. Only the memory of reductions is allocated here.
     pub(super) fn new(stream: &'static Stream) -> Result<Self> {
         let bytes = 2 * PARTIALS * PARTIAL_BYTES + 2 * TICKET_BYTES;
         Ok(Workspaces {
@@ -56,20 +56,21 @@ impl Workspaces {
         })
     }
 
-    /// The addresses of partial results ([`PARTIALS`] of 16 bytes) and of the counters after them, which every kernel
-    /// leaves at zero. All reductions share this memory, since they run one after another on the stream.
+    /// Returns the addresses of the partial results ([`PARTIALS`] of 16 bytes) and of the counters after them, which
+    /// every kernel leaves at zero. All reductions share this memory, because they run one after another on the stream.
     pub(super) fn reduction(&self) -> (u64, u64) {
         (self.reduction, self.reduction + (PARTIALS * PARTIAL_BYTES) as u64)
     }
 
-    /// The workspace of `kernels/reduce.cu`: as many partial results, after a header that it leaves at zero.
+    /// Returns the workspace of `kernels/reduce.cu`: the same number of partial results, after a header that kernels
+    /// leave at zero.
     pub(super) fn reduce_workspace(&self) -> u64 {
         self.reduction + (PARTIALS * PARTIAL_BYTES + TICKET_BYTES) as u64
     }
 
-    /// The look-back workspace, with `words` words after its header (`kernels/README.md`).
+    /// Returns the look-back workspace, with `words` words after its header (`kernels/README.md`).
     pub(super) fn lookback(&self, words: usize) -> Result<MutexGuard<'_, Workspace>> {
-        // Words of the header; the fourth holds the number of words after it.
+        // The number of words of the header. The fourth word is the number of words after the header.
         const HEADER: usize = 4;
         let mut workspace = lock(&self.lookback);
         if self.grow(&mut workspace, HEADER + words)? {
@@ -87,37 +88,37 @@ impl Workspaces {
         Ok(workspace)
     }
 
-    /// The workspace of radix sort, with `words` words.
+    /// Returns the workspace of radix sort, with `words` words.
     pub(super) fn sort_workspace(&self, words: usize) -> Result<MutexGuard<'_, Workspace>> {
         self.grown(&self.sort, words)
     }
 
-    /// Memory for `count` sums of up to 16 bytes each, in which products leave pieces of rows or parts of sums for a
-    /// second launch: the guard and the address.
+    /// Returns memory for `count` sums of up to 16 bytes each, as the guard and the address. In it, products leave
+    /// parts of rows or of sums for a second launch.
     pub(super) fn pieces(&self, count: usize) -> Result<(MutexGuard<'_, Workspace>, u64)> {
         self.grown(&self.pieces, 2 * count).map(with_address)
     }
 
-    /// `words` words that are zero and that each launch leaves at zero: the guard and the address.
+    /// Returns `words` words that are zero and that each launch leaves at zero, as the guard and the address.
     pub(super) fn posts(&self, words: usize) -> Result<(MutexGuard<'_, Workspace>, u64)> {
         self.grown(&self.posts, words).map(with_address)
     }
 
-    /// The address of `words` words, set to zero once, for the synchronisation of blocks, and the number of the first
-    /// of `count` synchronisations. Numbers of a stream repeat only after 2^32.
+    /// Returns the address of `words` words for the synchronisation of blocks, which were set to zero once, and the
+    /// number of the first of `count` synchronisations. The numbers of a stream repeat only after 2^32.
     pub(super) fn meetings(&self, words: usize, count: u32) -> Result<(u64, u32)> {
         let workspace = self.grown(&self.meetings, words)?;
         Ok((workspace.address, self.next_meeting.fetch_add(count, Ordering::Relaxed)))
     }
 
-    /// Locks a workspace, which is enlarged to at least `words` words.
+    /// Locks a workspace, and enlarges it to at least `words` words.
     fn grown<'a>(&self, of: &'a Mutex<Workspace>, words: usize) -> Result<MutexGuard<'a, Workspace>> {
         let mut workspace = lock(of);
         self.grow(&mut workspace, words)?;
         Ok(workspace)
     }
 
-    /// Makes the workspace large enough; returns whether a new one was allocated.
+    /// Makes the workspace large enough. Returns whether a new one was allocated.
     fn grow(&self, workspace: &mut Workspace, words: usize) -> Result<bool> {
         if workspace.words >= words {
             return Ok(false);
@@ -127,7 +128,8 @@ impl Workspaces {
         Ok(true)
     }
 
-    /// The address of the four-byte counter of one of 32 places, stored after the tickets of reductions; see `misses`.
+    /// Returns the address of one of 32 counters of four bytes, which are stored after those of reductions; see
+    /// `misses`.
     pub(super) fn counter(&self, place: u32) -> u64 {
         self.reduction + (PARTIALS * PARTIAL_BYTES + TICKET_BYTES / 2) as u64 + 4 * u64::from(place)
     }
@@ -138,10 +140,10 @@ fn with_address(workspace: MutexGuard<'_, Workspace>) -> (MutexGuard<'_, Workspa
     (workspace, address)
 }
 
-/// Allocates memory that is never freed and is zero for all later work of the stream; returns its address.
+/// Allocates memory that is never freed, and that is zero for all later work of the stream. Returns its address.
 fn zeroed(stream: &Stream, bytes: usize) -> Result<u64> {
     let address = stream.allocate(bytes)?.address;
-    // SAFETY: clears the whole allocation that was just made.
+    // SAFETY: clears the whole allocation, which was just made.
     unsafe { call!(&stream.name, cuMemsetD8Async(address, 0, bytes, stream.main_stream())) }?;
     Ok(address)
 }

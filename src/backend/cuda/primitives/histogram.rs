@@ -12,7 +12,8 @@ pub(super) fn histogram(cuda: Cuda, keys: &Slice<u32>, counts: &mut Slice<u32>) 
     by(cuda, tuning::histogram(keys.len(), counts.len()), keys, counts)
 }
 
-/// The histogram of keys that repeat soon: through a cache, if there are too many bins to count in shared memory.
+/// Computes the histogram of keys that repeat within short distances. If there are too many bins to count in shared
+/// memory, it counts through a cache there.
 pub(in crate::backend::cuda) fn histogram_of_neighbours(
     cuda: Cuda,
     keys: &Slice<u32>,
@@ -49,7 +50,7 @@ fn by(cuda: Cuda, way: Histogram, keys: &Slice<u32>, counts: &mut Slice<u32>) ->
     }
 }
 
-/// The keys, grouped by some of their bits.
+/// Returns the keys, grouped by these bits.
 fn grouped(
     cuda: Cuda,
     keys: &Slice<u32>,

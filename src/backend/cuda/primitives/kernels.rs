@@ -1,4 +1,4 @@
-//! The kernels of the primitives, as `kernels/README.md` gives them.
+//! The kernels of the primitives, as `kernels/README.md` describes them.
 
 use crate::backend::OffsetsRef;
 use crate::backend::cuda::Cuda;
@@ -17,7 +17,7 @@ kernels! {
 }
 kernels! {
     "compact.cu", types(T: Element as _);
-    /// Pointers that a mode does not use are null.
+    /// Arguments that a mode does not use are null.
     fn compact(
         x: Option<&Slice<T>>,
         flags: Option<&Slice<u8>>,
@@ -159,7 +159,7 @@ kernels! {
     );
     fn merge_sort_tiles(keys: &Slice<K>, out: &Slice<K>, values: u64, values_out: u64, n: u64);
 }
-/// `merge.cu` with a type of offsets.
+/// The kernels of `merge.cu` that also depend on a type of offsets.
 pub(super) mod segments {
     use super::{Key, Offset, Slice, kernels};
 

@@ -8,7 +8,7 @@ use crate::backend::cuda::{Cuda, tuning};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Key};
 
-/// The order for which kernels are compiled: that of sort keys, or a comparison in CUDA C++.
+/// The order for which kernels are compiled: that of [`Key`], or a comparison in CUDA C++.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Less(Option<&'static str>);
 
@@ -28,9 +28,9 @@ impl Less {
 }
 
 impl Cuda {
-    /// Sorts stably by any order: `less` is a CUDA C++ expression in `a` and `b` that is true if key a comes before key
-    /// b, as in `(a) % 10 < (b) % 10`. It must be a strict weak order. `values` are permuted in the same way. Temporary
-    /// memory: second buffers of both.
+    /// Sorts stably in any order. `less` is a CUDA C++ expression in `a` and `b` that is true if key a comes before key
+    /// b, such as `(a) % 10 < (b) % 10`; it must be a strict weak order. `values` are permuted in the same way.
+    /// Temporary memory: second buffers of both.
     ///
     /// # Errors
     /// If lengths differ, if the expression does not compile ([`CudaError::Compilation`](crate::CudaError::Compilation)
@@ -48,7 +48,7 @@ impl Cuda {
     }
 }
 
-/// Merge sort: sorts tiles, then merges neighbouring runs, alternating between two buffers.
+/// Merge sort: sorts tiles, then merges neighbouring runs, and alternates between two buffers.
 pub(super) fn sort<K: Key, V: Element>(
     cuda: Cuda,
     less: impl Into<Less>,
@@ -72,7 +72,7 @@ pub(super) fn sort<K: Key, V: Element>(
     let other_values = cuda.uninitialised::<V>(if width > 0 { n } else { 0 })?;
     let mut ranks = cuda.uninitialised::<u64>(n.div_ceil(tile))?;
     let buffers = [(&**keys, own_values), (&*other_keys, other_values.address())];
-    // Chooses the first target such that the last merge writes to the output.
+    // The first target is chosen so that the last merge writes to the output.
     let merges = n.div_ceil(tile).next_power_of_two().trailing_zeros() as usize;
     let mut at = merges % 2;
     let (to, to_values) = buffers[at];

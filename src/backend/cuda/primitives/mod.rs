@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::scalar::{Combine, Element, Key, Number, Offset};
 use std::ops::Range;
 
-/// The unsigned type with as many bytes, for kernels that only move or compare bits.
+/// Returns the unsigned type with the same number of bytes, for kernels that only move or compare bits.
 const fn bits_of<T: Element>() -> &'static str {
     match size_of::<T>() {
         1 => "u8",
@@ -33,19 +33,19 @@ const fn bits_of<T: Element>() -> &'static str {
     }
 }
 
-/// The number of bits of numbers up to `largest`.
+/// Returns the number of bits that numbers up to `largest` need.
 pub(super) fn bits_to(largest: usize) -> u32 {
     usize::BITS - largest.leading_zeros()
 }
 
-/// The narrowest type that can index this many elements.
+/// Returns the smallest type that can index this many elements.
 const fn index_for(n: usize) -> &'static str {
     if n as u64 >> 32 == 0 { "u32" } else { "u64" }
 }
 
 impl Cuda {
-    /// Launches a kernel that divides `n` elements of segments into even tiles: its shape, and the segment in which
-    /// each tile starts.
+    /// Launches a kernel that divides the `n` elements of all segments into tiles of equal size. `launch` gets its
+    /// shape, and the segment in which each tile starts.
     pub(super) fn by_tiles(
         self,
         offsets: OffsetsRef<'_, Self>,
@@ -58,7 +58,7 @@ impl Cuda {
         }
     }
 
-    /// Returns the first segment of each tile, or `None` if there are no elements.
+    /// Returns the segment in which each tile starts, or `None` if there are no elements.
     fn tile_starts(self, offsets: OffsetsRef<'_, Self>, n: usize) -> Result<Option<(Shape, DeviceVec<u64>)>> {
         let count = segment_count(offsets.len())? as u64;
         if n == 0 {
@@ -317,7 +317,7 @@ impl Primitives for Cuda {
     }
 }
 
-/// The number of segments, one less than that of their offsets.
+/// Returns the number of segments, one less than that of their offsets.
 fn segment_count(offsets: usize) -> Result<usize> {
     offsets.checked_sub(1).ok_or(Error::Dimension { what: "number of offsets", expected: 1, got: 0 })
 }

@@ -6,14 +6,15 @@ use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, tuning};
 use crate::error::Result;
 
-/// Entries of the longest run.
+/// Returns the number of entries in the longest run.
 pub(super) fn longest(cuda: Cuda, starts: &Slice<u32>, sources: usize) -> Result<usize> {
     let (mut longest, shape) = (cuda.zeros::<u32>(1)?, tuning::per_run(cuda.0.chip, starts.len()));
     kernels::longest_run(cuda, shape, starts, starts.len() as u64, sources as u64, &mut longest)?;
     Ok(cuda.value(&longest)? as usize)
 }
 
-/// The first run of each part that starts runs of `length` sources, and the number of runs.
+/// Writes the first run of each part, and the number of runs at the end. A run belongs to the part of `length` sources
+/// in which it starts.
 pub(super) fn first_runs(
     cuda: Cuda,
     starts: &Slice<u32>,

@@ -1,4 +1,4 @@
-//! Sums of runs on the device: marks, plans, sums.
+//! Sums of runs on the device: marking runs, planning and summing.
 
 use super::super::slice::Slice;
 use super::super::{Cuda, tuning};

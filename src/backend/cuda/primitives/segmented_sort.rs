@@ -1,5 +1,5 @@
-//! Sorts each segment separately. Short ones are sorted together in one launch, longer ones by one block each, and
-//! those that do not fit a block by radix sort together with the segment's number.
+//! Sorts each segment separately. Short segments are sorted together in one launch, and longer ones by a block each.
+//! Those that are too long for a block are sorted together by radix sort, by key and segment number.
 
 use super::{kernels, select};
 use crate::backend::cuda::shape::Shape;
@@ -9,7 +9,7 @@ use crate::backend::{Backend, Primitives};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Key, Offset};
 
-/// The largest segment for a block of the small kind; only used to choose the kind.
+/// The longest segment for a block of the small kind. Used only to choose the kind.
 const SMALL_BLOCK: usize = 1;
 const LARGE_BLOCK: usize = 1 << 12;
 
@@ -100,8 +100,8 @@ pub(super) fn sort_pairs<K: Key, V: Element, I: Offset>(
     Ok(())
 }
 
-/// Sorts the elements with a flag: by key, and then stably by the segment's number, which moves them to their segments'
-/// places.
+/// Sorts the elements with a flag by key, and then stably by the segment's number, which moves them to the places of
+/// their segments.
 fn by_number<K: Key, V: Element, P: Offset + Key>(
     cuda: Cuda,
     bits: u32,

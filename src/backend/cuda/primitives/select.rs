@@ -1,4 +1,4 @@
-//! Selections: copy some of the elements, in order, to the beginning of the output.
+//! Selections: some of the elements are copied, in order, to the beginning of the output.
 
 use super::{bits_of, index_for, kernels};
 use crate::backend::Backend;
@@ -7,7 +7,7 @@ use crate::backend::cuda::{Cuda, tuning};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Key, Offset};
 
-/// Runs `compact.cu` in a mode, and returns the number of elements kept.
+/// Runs `compact.cu` in a mode. Returns the number of selected elements.
 fn run<T: Element>(
     cuda: Cuda,
     mode: &'static str,
@@ -21,7 +21,7 @@ fn run<T: Element>(
         return Ok(0);
     }
     let (shape, words) = tuning::compact(cuda.0.chip, mode, n, size_of::<T>());
-    // If positions are kept, the index type is that of the output.
+    // If positions are selected, the index type is that of the output.
     let index = if mode == "POSITIONS" { T::NAME } else { index_for(n) };
     let shape = shape.variant("IN", bits_of::<T>()).variant("INDEX", index);
     let mut kept = cuda.zeros(1)?;
@@ -64,7 +64,7 @@ pub(super) fn unique<K: Key>(cuda: Cuda, x: &Slice<K>, out: &mut Slice<K>) -> Re
     run(cuda, "UNIQUE", Some(x), None, out, None, x.len())
 }
 
-/// The positions of nonzero flags, at the beginning of `out`; returns their number.
+/// Writes the positions of nonzero flags to the beginning of `out`. Returns their number.
 pub(super) fn positions<I: Offset>(cuda: Cuda, flags: &Slice<u8>, out: &mut Slice<I>) -> Result<usize> {
     run(cuda, "POSITIONS", None, Some(flags), out, None, flags.len())
 }
@@ -80,7 +80,7 @@ pub(super) fn run_starts<K: Key, I: Offset>(
     let runs = if starts.len() >= n {
         run(cuda, "POSITIONS", None, Some(&*heads), starts, None, n)?
     } else {
-        // The caller knows that there are few runs, but the kernel does not, so it gets room for the maximum.
+        // The caller knows that there are few runs, but the kernel does not, so it gets space for the maximum.
         let mut all = cuda.uninitialised::<I>(n)?;
         let runs = run(cuda, "POSITIONS", None, Some(&*heads), &mut all, None, n)?;
         Error::check_dimension("room for the runs' starts", runs, starts.len().min(runs))?;
@@ -93,7 +93,8 @@ pub(super) fn run_starts<K: Key, I: Offset>(
     Ok(runs)
 }
 
-/// The positions at which pairs differ from the one before, and the number of pairs, in a buffer of exact length.
+/// Returns the positions at which a pair differs from the previous one, and the number of pairs. The buffer has exactly
+/// this length.
 pub(super) fn pair_starts<I: Offset>(
     cuda: Cuda,
     high: &Slice<u32>,

@@ -9,19 +9,19 @@ use crate::error::{Error, Result};
 use crate::scalar::{Element, Key};
 use std::ops::Range;
 
-/// Bits of a digit in `sort.cu`.
+/// The number of bits of a digit in `sort.cu`.
 const DIGIT: u32 = 8;
-/// Words before the look-back of the sort's workspace.
+/// The number of words in the workspace before the look-back.
 const HEADER: usize = 2064;
 
-/// Two buffers of keys, and two of values or null: a sort alternates between them.
+/// Two buffers of keys, and two of values (or null). A sort alternates between the two.
 pub(super) struct Pair<'a, K> {
     pub(super) keys: (&'a Slice<K>, &'a Slice<K>),
     pub(super) values: (u64, u64),
     pub(super) value_bytes: (&'static str, usize),
 }
 
-/// Stable radix sort by the given bits of the keys' ordered form.
+/// Sorts stably by these bits of the keys' ordered form (radix sort).
 pub(super) fn sort<K: Key, V: Element>(
     cuda: Cuda,
     keys: &mut DeviceVec<K>,
@@ -56,8 +56,8 @@ pub(super) fn sort<K: Key, V: Element>(
     Ok(())
 }
 
-/// The passes of a sort, from the first buffers on. Returns whether the result is in the second ones. With a single
-/// pass the first ones are only read ([`passes_for`]).
+/// Runs the passes of a sort, starting from the first buffers. Returns true if the result is in the second ones. A
+/// single pass does not write to the first buffers ([`passes_for`]).
 pub(super) fn passes<K: Key>(cuda: Cuda, pair: &Pair<'_, K>, bits: Range<u32>) -> Result<bool> {
     let (a, b) = pair.keys;
     let (from, to) = pair.values;
@@ -80,7 +80,7 @@ pub(super) fn passes<K: Key>(cuda: Cuda, pair: &Pair<'_, K>, bits: Range<u32>) -
     Ok(passes % 2 == 1)
 }
 
-/// The number of passes of a sort by these bits.
+/// Returns the number of passes of a sort by these bits.
 pub(super) fn passes_for(bits: &Range<u32>) -> u32 {
     (bits.end - bits.start).div_ceil(DIGIT)
 }

@@ -10,7 +10,7 @@ use crate::backend::{Backend, StagedRuns};
 use crate::error::Result;
 use crate::scalar::Scalar;
 
-/// [`RunSums::stage_runs`].
+/// See [`RunSums::stage_runs`].
 pub(super) fn plan(
     cuda: Cuda,
     values: usize,
@@ -40,7 +40,7 @@ pub(super) fn plan(
     Ok((map.most <= MOST_PIECES).then_some(map))
 }
 
-/// [`RunSums::sum_staged`].
+/// See [`RunSums::sum_staged`].
 pub(super) fn sum<T: Scalar>(
     cuda: Cuda,
     x: &Slice<T>,

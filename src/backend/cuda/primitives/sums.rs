@@ -8,7 +8,7 @@ use crate::backend::{Backend, Primitives, Scan};
 use crate::error::{Error, Result};
 use crate::scalar::{Combine, Element, Key, Offset};
 
-/// The operation's name in `reduce.cu`, and in `combine.cuh`.
+/// Returns the operation's name in `reduce.cu`, and in `combine.cuh`.
 fn names<T: Element, O: Combine<T>>(_op: O) -> (&'static str, &'static str) {
     match O::NAME {
         "sum" => ("SUM", "op_sum"),
@@ -42,7 +42,7 @@ pub(super) fn segmented_reduce<T: Element, I: Offset, O: Combine<T>>(
     segmented(cuda, "REDUCE", op, x, offsets, out)
 }
 
-/// `segmented.cu` in one of its modes.
+/// Runs `segmented.cu` in one of its modes.
 fn segmented<T: Element, I: Offset, O: Combine<T>>(
     cuda: Cuda,
     mode: &'static str,
@@ -98,8 +98,8 @@ pub(super) fn reduce_by_key<K: Key, T: Element, O: Combine<T>>(
     Ok(runs)
 }
 
-/// The sum of everything before each element, or up to it, in one pass; also the total after them, if there is space
-/// for it.
+/// Computes for each element the sum of all elements before it, or up to it, in one pass. Also writes the total at the
+/// end if there is space for it.
 fn prefix_sum<T: Element, S: Element>(
     cuda: Cuda,
     scan: Scan,
@@ -126,7 +126,8 @@ fn prefix_sum<T: Element, S: Element>(
     kernels::scan(cuda, shape, x, out, n as u64, outputs as u64, workspace.address)
 }
 
-/// The sum of the elements before each element, and the total after them if there is space for it.
+/// Computes for each element the sum of the elements before it. Also writes the total at the end if there is space for
+/// it.
 pub(in crate::backend::cuda) fn exclusive_scan<T: Offset, I: Offset>(
     cuda: Cuda,
     x: &Slice<T>,
@@ -175,7 +176,7 @@ pub(super) fn segmented_scan<T: Element, O: Combine<T>>(
     kernels::scan_any(cuda, shape, x, heads, out, n as u64, workspace.address)
 }
 
-/// As [`segmented_scan`], with the segments' offsets.
+/// [`segmented_scan`] with the segments' offsets instead of heads.
 pub(super) fn scan_segments<T: Element, I: Offset, O: Combine<T>>(
     cuda: Cuda,
     scan: Scan,

@@ -1,35 +1,36 @@
-//! Sorts the rows of a CSR matrix into bins by their lengths, as `csr_binned.cu` takes them. Computed once for each
-//! matrix, on the host, because such matrices are small; the order is that of a counting sort.
+//! Sorts the rows of a CSR matrix into bins by their lengths, in the form that `csr_binned.cu` takes. This is done once
+//! for each matrix, on the host, because such matrices are small. The order is that of a counting sort.
 
 use crate::backend::cuda::tuning::BinnedShape;
 
-/// A part of a row: a group of lanes or a block sums the nonzeros `begin..end` of `row`.
+/// A row, or a part of a long row: a group of lanes or a block sums the nonzeros `begin..end` of `row`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Part {
     begin: u32,
     end: u32,
     row: u32,
-    /// For a part of a block: the first part of its row, with [`LAST`] set in the last one.
+    /// For a part that a whole block sums: the first part of its row. [`LAST`] is set in the last part of the row.
     since: u32,
 }
 
-/// Marks the last part of a row; the number of parts is smaller.
+/// Marks the last part of a row. It is larger than any number of parts.
 const LAST: u32 = 1 << 31;
-/// Padding for the warps of a bin.
+/// Padding, so that each bin has whole warps.
 const NOTHING: Part = Part { begin: 0, end: 0, row: u32::MAX, since: 0 };
-/// Bins with 1, 2, 4 ... 32 lanes per row.
+/// The number of bins, with 1, 2, 4 ... 32 lanes per row.
 const BINS: usize = 6;
 
-/// Parts in the order of the launch.
+/// The parts, in the order in which the launch processes them.
 #[derive(Debug)]
 pub(super) struct Bins {
     parts: Vec<Part>,
-    /// For each bin, the end of its parts; the first element is the end of the parts that have whole blocks.
+    /// The end of each bin. The first element is the end of the parts that take a whole block each.
     pub(super) ends: [u32; 1 + BINS],
 }
 
 impl Bins {
-    /// For rows with these starts, fewer than 2^31, each ending where the next one starts.
+    /// Creates the bins for rows with these starts, each ending where the next one starts; there must be fewer than
+    /// 2^31.
     pub(super) fn new(offsets: &[usize], shape: BinnedShape) -> Self {
         let mut parts = Vec::new();
         let mut bins = [const { Vec::new() }; BINS];
@@ -65,7 +66,7 @@ impl Bins {
         Bins { parts, ends }
     }
 
-    /// Two words for each part.
+    /// Returns two words for each part.
     pub(super) fn words(&self) -> Vec<u64> {
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         self.parts.iter().flat_map(|p| [pair(p.begin, p.end), pair(p.row, p.since)]).collect()
@@ -76,7 +77,7 @@ impl Bins {
 mod tests {
     use super::*;
 
-    /// Every nonzero is in one part, of at most the size of its group, and every row ends once.
+    /// Every nonzero is in exactly one part, which is not too large for its lanes or block, and every row ends once.
     #[test]
     fn rows_of_any_length_are_balanced_once() {
         let shape = BinnedShape { each: 3, threads: 64 };

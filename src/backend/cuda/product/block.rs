@@ -1,4 +1,4 @@
-//! Products of CSR with several vectors at once.
+//! Products of CSR with several vectors.
 
 use super::{Form, csr};
 use crate::backend::cuda::Cuda;
@@ -30,7 +30,7 @@ mod kernel {
     }
     kernels! {
         "csr_block.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
-        /// y = A x, and in `partials` the sums of x.y that each block has, one a vector.
+        /// Computes y = A x and, in `partials`, each block's sums of x.y, one for each vector.
         fn csr_block_dot(
             rows: u64,
             count: u64,
@@ -74,7 +74,7 @@ mod kernel {
     }
 }
 
-/// In one pass if tiles have whole rows; then a second launch adds up the blocks' sums.
+/// Uses one pass if tiles have whole rows; a second launch then adds up the blocks' sums.
 pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,

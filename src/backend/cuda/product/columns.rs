@@ -1,4 +1,4 @@
-//! Products with formats that store columns of many rows: one thread for each row.
+//! Products with formats that are stored by columns of many rows, with one thread for each row.
 
 use super::{Form, settled, summed};
 use crate::backend::cuda::launch::kernels;
@@ -45,7 +45,7 @@ mod kernel {
     }
     kernels! {
         "sell.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
-        /// `order` is null if rows keep theirs, and `lengths` if no column has the number of padding.
+        /// `order` is null if rows keep their order; `lengths` is null if no column has the index that marks padding.
         fn sell(
             rows: u64,
             height: u32,
@@ -105,7 +105,7 @@ pub(super) fn jds<V: Widen<T>, T: Scalar>(
     )
 }
 
-/// A slice's height as the kernel takes it; a matrix with higher slices has at most one slice of rows.
+/// Returns a slice's height as the kernel takes it. If it does not fit, the matrix has only one slice with rows.
 fn height(height: usize) -> u32 {
     u32::try_from(height).unwrap_or(u32::MAX)
 }
@@ -115,7 +115,7 @@ fn sell_shape<V: Element, T: Element>(a: &SellParts<'_, V, Cuda>) -> Shape {
     tuning::sell::<T>(a.rows, a.values.len(), a.height, aligned, lengths(a).is_none())
 }
 
-/// Needed only if a column may have the index that marks padding.
+/// Returns the row lengths, if a column may have the index that marks padding; otherwise they are not needed.
 fn lengths<'a, V: Element>(a: &SellParts<'a, V, Cuda>) -> Option<&'a Slice<u32>> {
     (a.columns > u32::MAX as usize).then_some(a.lengths)
 }

@@ -38,7 +38,7 @@ mod kernel {
     }
 }
 
-/// y = beta y, before products are added. Returns the rest of the operation.
+/// y = beta y, before products are added. Returns the operands for the rest of the operation.
 fn scaled<'a, V: Widen<T>, T: Scalar>(cuda: Cuda, form: Form<'a, T>) -> Result<Form<'a, T>> {
     if form.beta != T::one() {
         let n = form.y.len();

@@ -74,7 +74,7 @@ mod kernel {
     }
     kernels! {
         "csr_balanced.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
-        /// `tiles` has two words each, `posts` is the address of a piece for each, all zero.
+        /// `tiles` has two words for each tile. `posts` is the address of a sum for each tile; all its bytes are zero.
         fn csr_balanced(
             tiles: &Slice<u64>,
             offsets: OffsetsRef<'_, Cuda>,
@@ -91,7 +91,8 @@ mod kernel {
     }
     kernels! {
         "csr_binned.cu", types(T: Scalar as SCALAR, V: Element as STORED);
-        /// `parts` has two words for each part, `posts` is the address of a carry for each part of a block, all zero.
+        /// `parts` has two words for each part. `posts` is the address of a carry for each part that a block sums; all
+        /// its bytes are zero.
         fn csr_binned(
             parts: &Slice<u64>,
             ends: Constants<u32, 7>,
@@ -118,19 +119,19 @@ mod kernel {
     }
 }
 
-/// The algorithms for products with a CSR matrix, for [`Cuda::csr_by`].
+/// Algorithms for products with a CSR matrix, for [`Cuda::csr_by`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CsrAlgorithm {
-    /// One thread for each row, the algorithm with which every textbook starts.
+    /// One thread for each row, the textbook algorithm.
     Scalar,
-    /// Up to 32 threads for each row, by the mean length of rows (Bell and Garland 2008).
+    /// Up to 32 threads for each row, depending on the mean length of rows (Bell and Garland 2008).
     Vector,
-    /// Tiles of rows through shared memory (after Greathouse and Daga 2014).
+    /// Tiles of rows that go through shared memory (after Greathouse and Daga 2014).
     Streamed,
-    /// Tiles of equal work, with long rows cut (after Merrill and Garland 2016).
+    /// Tiles of equal work, with long rows divided (after Merrill and Garland 2016).
     Balanced,
-    /// Lanes or blocks by the length of each row (after Ashari et al. 2014); as `Balanced` for matrices of 2^31 or more
-    /// rows or nonzeros.
+    /// Lanes or blocks depending on the length of each row (after Ashari et al. 2014). Same as `Balanced` for matrices
+    /// with 2^31 or more rows or nonzeros.
     Binned,
 }
 
@@ -145,8 +146,8 @@ impl CsrAlgorithm {
     ];
 }
 
-/// The extent of the rows, computed at the first call by one pass over the offsets, even while the product is being
-/// recorded.
+/// Returns the extent of the rows. The first call computes it with a pass over the offsets, even while the product is
+/// being recorded.
 pub(in crate::backend::cuda) fn extent<V: Element>(
     cuda: Cuda,
     a: &CsrParts<'_, V, Cuda>,
@@ -162,7 +163,8 @@ pub(in crate::backend::cuda) fn extent<V: Element>(
     })
 }
 
-/// Whether x is read in scattered places, if that matters; computed as [`extent`], from windows of the columns.
+/// Returns whether x is read in scattered places, or `None` if that does not matter. Computed once, as [`extent`], from
+/// windows of the columns.
 pub(in crate::backend::cuda) fn scattered<V: Element>(
     cuda: Cuda,
     a: &CsrParts<'_, V, Cuda>,
@@ -181,7 +183,7 @@ pub(in crate::backend::cuda) fn scattered<V: Element>(
     Ok(Some(scattered))
 }
 
-/// The first row of each tile of steps, computed as [`extent`].
+/// Returns the first row of each tile of steps. Computed once, as [`extent`].
 pub(super) fn tile_rows<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -> Result<&'a Slice<u32>> {
     a.shape.starts(|| {
         capture::outside(|| {
@@ -194,7 +196,7 @@ pub(super) fn tile_rows<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -
     })
 }
 
-/// The start of each balanced tile, computed as [`extent`].
+/// Returns the start of each balanced tile. Computed once, as [`extent`].
 fn tile_starts<'a, V: Element>(cuda: Cuda, class: u32, a: &CsrParts<'a, V, Cuda>) -> Result<&'a Slice<u64>> {
     a.shape.tiles(class, || {
         capture::outside(|| {
@@ -207,7 +209,7 @@ fn tile_starts<'a, V: Element>(cuda: Cuda, class: u32, a: &CsrParts<'a, V, Cuda>
     })
 }
 
-/// The rows in bins, computed as [`extent`].
+/// Returns the rows in bins. Computed once, as [`extent`].
 fn bins<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -> Result<&'a RowBins<Cuda>> {
     a.shape.bins(|| {
         capture::outside(|| {
@@ -300,7 +302,7 @@ fn run<V: Widen<T>, T: Scalar>(
     }
 }
 
-/// A step of Chebyshev's iteration from z, fused with the product A z; only for streamed rows.
+/// A step of Chebyshev's iteration from z, fused with the product A z. Returns false unless the rows are streamed.
 pub(super) fn chebyshev<V: Widen<T>, T: Scalar>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
@@ -315,8 +317,8 @@ pub(super) fn chebyshev<V: Widen<T>, T: Scalar>(
     Ok(true)
 }
 
-/// In one pass if rows are streamed and few; else the inner product follows. In large products, blocks that wait for
-/// one another's sums cost more than reading both vectors again.
+/// Uses one pass if rows are streamed and there are few; otherwise the inner product follows the product. In large
+/// products, the time for which blocks wait for the sums of others exceeds that of reading both vectors again.
 pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,

@@ -1,5 +1,5 @@
-//! Products with matrices that are stored by diagonals: one thread for neighbouring rows, or for a column of A^T, which
-//! equals A if half of it is stored.
+//! Products with matrices that are stored by diagonals, with one thread for neighbouring rows. For A^T there is a
+//! thread for each column; if half of a symmetric matrix is stored, A^T is A.
 
 use super::{Form, summed};
 use crate::backend::cuda::launch::kernels;
@@ -34,7 +34,8 @@ mod kernel {
     }
 }
 
-/// Rows, columns, stored diagonals and entries of a row as the kernels take them, and the array that they read.
+/// Returns the numbers of rows and columns, of stored diagonals, and of entries in a row, and the array that the
+/// kernels read.
 fn sizes<'a, V: Element>(a: &DiaParts<'a, V, Cuda>) -> ((u64, u64), (u32, u32), &'a Slice<i64>) {
     let counts = (a.distances.len() as u32, a.diagonals() as u32);
     ((a.rows as u64, a.columns as u64), counts, if a.mirrored > 0 { a.steps } else { a.distances })

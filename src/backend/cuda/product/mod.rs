@@ -3,16 +3,17 @@
 //! | layout | algorithm |
 //! |---|---|
 //! | CSR, rows of similar length | tiles of rows through shared memory (`csr_stream.cu`) |
-//! | CSR, rows of any length | tiles of steps, with the longest rows cut (`csr_balanced.cu`) |
+//! | CSR, rows of any length | tiles of steps, with the longest rows divided (`csr_balanced.cu`) |
 //! | CSR, few rows of very different lengths | bins of rows by their lengths (`csr_binned.cu`) |
 //! | CSR, several vectors | lanes for the vectors of a row (`csr_block.cu`) |
 //! | CSR, several vectors, rows of very different lengths | tiles of steps (`csr_block_tiles.cu`) |
 //! | COO | tiles of nonzeros, segmented sums (`coo.cu`); by atomic additions only on request |
-//! | ELL, JDS, SELL | a thread a row (`ell.cu`, `jds.cu`, `sell.cu`) |
+//! | ELL, JDS, SELL | a thread for each row (`ell.cu`, `jds.cu`, `sell.cu`) |
 //! | diagonals | a thread for two rows, or for a column of A^T (`dia.cu`) |
 //!
-//! Products with A^T use a transposed copy ([`Products::transposed_copy`]), except for diagonals: otherwise rows would
-//! have to add to y in random order. So transposed products are refused here.
+//! Products with A^T use a transposed copy ([`Products::transposed_copy`]), except for matrices stored by diagonals,
+//! because rows would otherwise have to add to y in random order. So the functions here return an error for transposed
+//! products.
 
 mod bins;
 mod block;
@@ -36,7 +37,7 @@ use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Widen};
 use std::ops::Range;
 
-/// y = alpha A x + beta y, and whether values are conjugated.
+/// The operands of y = alpha A x + beta y, and whether values are conjugated.
 struct Form<'a, T: Scalar> {
     conjugate: u32,
     alpha: T,
@@ -46,7 +47,7 @@ struct Form<'a, T: Scalar> {
 }
 
 impl<'a, T: Scalar> Form<'a, T> {
-    /// Returns an error for a transposed product.
+    /// Creates the operands from `gemv`. Returns an error for a transposed product.
     fn new(cuda: Cuda, what: &str, gemv: Gemv<'a, T, Cuda>) -> Result<Self> {
         let Gemv { op, alpha, x, beta, y } = gemv;
         if op.transposes() {
@@ -59,14 +60,15 @@ impl<'a, T: Scalar> Form<'a, T> {
     }
 }
 
-/// For a kernel: whether it may read the arrays of its matrix, at these addresses, before the preceding launch has
-/// ended.
+/// Returns a flag for a kernel: whether it may read the arrays of its matrix, at these addresses, before the preceding
+/// launch has ended.
 fn settled(cuda: Cuda, matrix: &[Range<u64>]) -> u32 {
     u32::from(capture::settled(cuda.0.ordinal, matrix))
 }
 
-/// Launches a product of this shape whose blocks write sums, and adds these to `out`: by its last block if there are
-/// few, else by a second launch. The product gets `out`, memory for a sum of each block, and a counter or null.
+/// Launches a product whose blocks compute partial sums, and adds these sums in `out`: in the last block if there are
+/// few blocks, else in a second launch. `product` gets `out`, the address of memory for the partial sums, and that of a
+/// counter, or null.
 fn summed<T: Scalar>(
     cuda: Cuda,
     shape: Shape,
@@ -228,8 +230,8 @@ impl Products for Cuda {
 }
 
 impl Cuda {
-    /// y = alpha A x + beta y with A in coordinates, by atomic additions: their order, and so the last bits of y,
-    /// differ from run to run. For comparison; [`Products::coo`] is deterministic.
+    /// y = alpha A x + beta y with A in coordinates, by atomic additions. Their order, and with it the last bits of y,
+    /// differs from run to run. This is for comparison; [`Products::coo`] is deterministic.
     ///
     /// # Errors
     /// If a vector has the wrong length, or if the device fails.
@@ -246,8 +248,8 @@ impl Cuda {
         coo::by_atomics(*self, a, Form::new(*self, "coo", Gemv { op: Op::None, alpha, x, beta, y })?)
     }
 
-    /// y = alpha A x + beta y with A in CSR, by an algorithm of the caller's choice, for comparison. [`Products::csr`]
-    /// chooses one that suits the rows.
+    /// y = alpha A x + beta y with A in CSR, with an algorithm of the caller's choice. This is for comparison;
+    /// [`Products::csr`] chooses an algorithm that suits the rows.
     ///
     /// # Errors
     /// If a vector has the wrong length, or if the device fails.

@@ -1,14 +1,14 @@
-//! Tiles of equal work of CSR matrices with rows of any lengths: for a product with one vector (`csr_balanced.cu`), and
-//! with several at once (`csr_block_tiles.cu`).
+//! Tiles of equal work of CSR matrices with rows of any length, for a product with one vector (`csr_balanced.cu`) and
+//! for several (`csr_block_tiles.cu`).
 
 use super::grid::{THREADS, blocks, row_shape};
 use super::{Chip, Shape, Unit};
 use crate::backend::TILE_KINDS;
 use crate::scalar::Element;
 
-/// Constants of a tile of one product: threads per block, steps and nonzeros in flight per thread, nonzeros by which
-/// the last row may extend beyond the tile, blocks that a multiprocessor should hold, and whether the first nonzeros
-/// are loaded before the previous launch has ended.
+/// The constants of a tile for one vector: threads per block, steps and nonzeros in flight per thread, the number of
+/// nonzeros by which the last row may exceed the tile, blocks that a multiprocessor should be able to hold, and whether
+/// the first nonzeros are loaded before the previous launch has ended.
 #[derive(Clone, Copy)]
 struct Tile {
     threads: u32,
@@ -23,30 +23,30 @@ struct Tile {
 const TILES: [Tile; TILE_KINDS] = [
     // If the matrix fits the L2 cache, almost all blocks should run in one wave.
     Tile { threads: 128, items: 5, unroll: 5, slack: 128, blocks: 12, ahead: true },
-    // If the L1 cache serves x, as many threads as a multiprocessor holds should keep the memory busy.
+    // If x is in the L1 cache, the memory is kept busy by as many threads as a multiprocessor can hold.
     Tile { threads: 256, items: 8, unroll: 3, slack: 256, blocks: 8, ahead: false },
-    // The same with values of 4 bytes: more nonzeros are loaded at the same time.
+    // The same for values of 4 bytes: more nonzeros are loaded at the same time.
     Tile { threads: 256, items: 10, unroll: 5, slack: 256, blocks: 8, ahead: false },
-    // Otherwise the L1 cache should be left to x.
+    // Otherwise as much as possible of the L1 cache should be free for x.
     Tile { threads: 256, items: 4, unroll: 4, slack: 256, blocks: 6, ahead: false },
 ];
 /// The class of matrices that fit the second-level cache.
 const SMALL: u32 = 0;
-/// The classes of matrices that exceed the second-level cache; the first array is indexed by whether values take 4
-/// bytes.
+/// The classes of matrices that exceed the second-level cache, if x is read in clusters and if it is scattered. The
+/// first array is indexed by whether values take 4 bytes.
 pub(in crate::backend::cuda) const CLUSTERED_TILES: [u32; 2] = [1, 2];
 pub(in crate::backend::cuda) const SCATTERED_TILES: u32 = 3;
-/// Blocks per multiprocessor if such values are widened, because sums then take twice as many registers.
+/// Blocks per multiprocessor if values of 4 bytes are promoted, because sums then take twice as many registers.
 const WIDENED_BLOCKS: u32 = 6;
 /// Matrices with fewer nonzeros fit the second-level cache.
 const CACHED: usize = 1 << 22;
-/// Rows with fewer nonzeros than this in the mean are short.
+/// Rows are short if they have fewer nonzeros than this on average.
 const SHORT: usize = 4;
 
-/// How it is decided whether the first-level cache serves x: the maximum number of windows of nonzeros that are
-/// examined, nonzeros per window, columns per cache line, and the number of lines per window above which it does not.
-/// R-MAT with 2^17 rows and more has 1560 to 2620 lines; the most scattered of fourteen meshes, circuits and linear
-/// programs has 434.
+/// How it is decided whether x stays in the first-level cache: the maximum number of windows of nonzeros that are
+/// examined, nonzeros per window, columns per cache line, and the number of lines per window above which x does not
+/// stay there. R-MAT matrices with 2^17 rows and more have 1560 to 2620 lines; the most scattered of fourteen meshes,
+/// circuits and linear programs has 434.
 const WINDOWS: usize = 64;
 const WINDOW: usize = 4096;
 const LINE: u32 = 16;
@@ -54,17 +54,17 @@ const SCATTERED: u64 = 800;
 /// Blocks per multiprocessor with sums of 16 bytes, which take twice as many registers.
 const WIDE_BLOCKS: u32 = 1;
 
-/// Steps of a tile of several vectors, which are compiled into its kernels, by the mean length of rows.
+/// Steps of a tile for several vectors, by the mean length of rows. They are compiled into the kernels.
 const BLOCK_STEPS: [(u32, &str); 2] = [(2048, "2048"), (1024, "1024")];
-/// Mean nonzeros per row from which on the smaller tiles are used: they gather more and write less.
+/// From this mean number of nonzeros per row on, the smaller tiles are used: they gather more and write less.
 const BLOCK_FULL: usize = 8;
-/// Number of nonzeros from which on there are enough tiles of either size.
+/// From this number of nonzeros on, there are enough tiles of either size.
 const BLOCK_MANY: usize = 1 << 23;
 
-/// The class of `row_shape.cu` for the first tiles of one product; the classes before it are those of several vectors.
+/// The first class of `row_shape.cu` for tiles for one vector. The lower classes are for several vectors.
 const FIRST_TILE: u32 = BLOCK_STEPS.len() as u32;
 
-/// The constants of a unit of these kernels.
+/// Returns the constants of a unit of these kernels.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let class = unit.size_class();
     match unit.source() {
@@ -99,23 +99,23 @@ impl Tile {
     }
 }
 
-/// Returns whether the choice depends on whether a cache serves x, which has to be measured.
+/// Returns whether the choice of tiles depends on whether x stays in a cache, which has to be measured.
 pub(in crate::backend::cuda) fn asks_spread(rows: usize, nonzeros: usize) -> bool {
     nonzeros >= CACHED || nonzeros / SHORT < rows && nonzeros >= WINDOW
 }
 
-/// The launch that finds out how scattered columns are: one block per window.
+/// Returns the launch that measures how scattered columns are, with a block per window.
 pub(in crate::backend::cuda) fn column_spread(nonzeros: usize) -> Shape {
     Shape::new((nonzeros / WINDOW).min(WINDOWS) as u32, THREADS)
 }
 
-/// Returns whether a product reads x at random all over, judged by `lines`, the number of cache lines of x that each
-/// window touches, added up over all windows.
+/// Returns whether a product reads x in places that are scattered at random. `lines` is the number of cache lines of x
+/// that each window uses, added up over all windows.
 pub(in crate::backend::cuda) fn scattered(lines: u64, nonzeros: usize) -> bool {
     lines > SCATTERED * u64::from(column_spread(nonzeros).blocks)
 }
 
-/// The class of the tiles of one product.
+/// Returns the class of the tiles for one vector.
 pub(in crate::backend::cuda) fn balanced_class<V: Element>(scattered: Option<bool>) -> u32 {
     match scattered {
         None => SMALL,
@@ -124,7 +124,8 @@ pub(in crate::backend::cuda) fn balanced_class<V: Element>(scattered: Option<boo
     }
 }
 
-/// The number of tiles of a product with rows of any length, and the launch that computes where each starts.
+/// Returns the number of tiles of a product with rows of any length, and the launch that computes where each tile
+/// starts.
 pub(in crate::backend::cuda) fn balanced_tiles(
     chip: Chip,
     class: u32,
@@ -141,7 +142,7 @@ pub(super) fn balanced(class: u32, rows: usize, nonzeros: usize) -> Shape {
     Shape::new(blocks((rows + nonzeros).div_ceil(tile.steps() as usize)), tile.threads).class(class)
 }
 
-/// Tiles for several vectors: their number, their steps, and the name of the latter in units.
+/// Returns, for several vectors, the number of tiles, their steps, and the name of the latter in units.
 pub(super) fn tiles_of_block(rows: usize, nonzeros: usize) -> (usize, u32, &'static str) {
     let (steps, name) = BLOCK_STEPS[block_class(rows, nonzeros) as usize];
     ((rows + nonzeros).div_ceil(steps as usize), steps, name)

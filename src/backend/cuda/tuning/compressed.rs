@@ -9,50 +9,50 @@ use crate::scalar::{Element, Scalar};
 
 /// Threads per block.
 const PRODUCT_THREADS: u32 = 256;
-/// Rows per thread if rows of a kind are all alike.
+/// Rows per thread if all rows of a kind are equal, including their values.
 const KIND_ROWS: u32 = 2;
-/// Mean row length from which on a row alone keeps a thread busy, so that blocks need not go on to further rows.
+/// From this mean row length on, a row keeps a thread busy, so blocks need not be persistent.
 const LONG_ROWS: usize = 16;
-/// Rows that a warp numbers one after another; the first of them is looked up. Fewer if there are not enough rows for
-/// all warps.
+/// The number of consecutive rows whose kinds a warp determines; only the kind of the first is looked up. The second
+/// number is used up to `FEW_ROWS`, where there are too few rows for all warps.
 const CHUNK: [u32; 2] = [128, 16];
 const FEW_ROWS: usize = 1 << 20;
 /// Blocks per multiprocessor in the survey, which fills shared memory, and their threads. Up to `SURVEYED_BY_FEW`
-/// nonzeros there is one block per multiprocessor, with twice as many threads and half as many lanes per row: the
-/// tables of all blocks are merged at the end, and fewer blocks have fewer keys in common.
+/// nonzeros there is a block per multiprocessor, with twice as many threads and half as many lanes per row: the tables
+/// of all blocks are merged at the end, and fewer blocks have fewer keys in common.
 const SURVEY_BLOCKS: u32 = 3;
 const SURVEYED_BY_FEW: usize = 1 << 22;
 const SURVEY_THREADS: [u32; 2] = [512, 1024];
 
-/// Threads per block when sections are measured; up to `MEASURED_ALONG` rows this is done while the survey runs.
+/// Threads per block that measures slices. Up to `MEASURED_ALONG` rows this is done before the host has the result of
+/// the survey.
 const SIZES_THREADS: u32 = 256;
 const MEASURED_ALONG: usize = 1 << 20;
-/// Threads per block when the sizes of sections are added up, one section per thread at a time, and the maximum number
-/// of blocks: each adds up all sections before its own.
+/// Threads per block that adds up the sizes of slices, one slice per thread at a time, and the maximum number of
+/// blocks: each adds up all slices before its own.
 const OFFSETS_THREADS: u32 = 1024;
 const OFFSETS_BLOCKS: usize = 128;
-/// Number of warps that fill or restore sections, if there are enough sections or quads of entries for them, and the
-/// maximum number of warps that share a section.
+/// Number of warps that fill or restore slices, if there are enough slices or quads of entries for them, and the
+/// maximum number of warps that share a slice.
 const FILLING: usize = 1 << 14;
 const SPLITS: usize = 16;
-/// Entries per row of mean length that one warp fills a section with, or restores from it: for wide sections more warps
-/// share one, so that the widest ones do not determine the time.
+/// Number of entries of a row of mean length that one warp writes when slices are filled, or reads when rows are
+/// restored. More warps share a wide slice, so that the widest ones do not determine the time.
 const FILLED: usize = 12;
 const RESTORED: usize = 4;
-/// Mean row length up to which a block should take further sections, since rows are short compared with the tables that
-/// it loads.
+/// Up to this mean row length, blocks should be persistent: rows are short compared with the tables that a block loads.
 const SHORT_ROWS: usize = 8;
 
-/// A row is short if it has at most this number of quads of entries in the mean; and the class of units for longer
-/// rows.
+/// Rows are short if they have at most this number of quads of entries on average. `LONG` is the class of units for
+/// longer rows.
 const SHORT_QUADS: usize = 3;
 pub(in crate::backend::cuda) const LONG: u32 = 1;
-/// Threads per block with one thread per row of a window.
+/// Threads per block if there is one for each row of a window.
 const WINDOW_THREADS: u32 = COMPRESSED_WINDOW as u32;
 
-/// Threads per block that takes a window: one warp takes one section, or two, so that a block does not wait for its
-/// widest section. There is only one window per block for long rows, because x of more windows at a time would not fit
-/// the first-level cache, and for stored f64, which keep memory busy anyway.
+/// Threads per block that processes a window. Usually a warp processes two slices, so that blocks do not wait for their
+/// widest slice. It processes one if rows are long, because x of more windows at a time would not fit the first-level
+/// cache, and for stored f64, which keep memory busy anyway.
 fn window_threads(scalar: &str, stored: bool, class: u32) -> u32 {
     match scalar {
         "f64" if stored => WINDOW_THREADS,
@@ -61,8 +61,8 @@ fn window_threads(scalar: &str, stored: bool, class: u32) -> u32 {
     }
 }
 
-/// Entries per row in flight in such a block, and windows per multiprocessor with one thread per row, for a product and
-/// for one with a dot product. Short rows of codes are limited by instructions, long ones by loads in flight.
+/// Entries per row in flight in such a block, and windows per multiprocessor with one thread per row: for a product,
+/// and for a product with x.y. Short rows of codes are limited by instructions, long ones by loads in flight.
 fn under_way(scalar: &str, values: &str, class: u32) -> [(u32, u32); 2] {
     match (scalar, values) {
         ("c64", _) => [(4, 4); 2],
@@ -75,7 +75,7 @@ fn under_way(scalar: &str, values: &str, class: u32) -> [(u32, u32); 2] {
     }
 }
 
-/// Entries per row in flight if values are stored and columns are given by kinds of rows, and blocks per
+/// Entries per row in flight if values are stored and the kinds of rows determine the columns, and blocks per
 /// multiprocessor.
 fn kinds_stored(scalar: &str) -> (u32, u32) {
     match scalar {
@@ -86,16 +86,16 @@ fn kinds_stored(scalar: &str) -> (u32, u32) {
     }
 }
 
-/// Threads per block if rows are parts of a stencil.
+/// Threads per block if all rows are parts of one stencil.
 const STENCIL_THREADS: u32 = 128;
 /// Maximum number of rows per thread.
 pub(in crate::backend::cuda) const STENCIL_ROWS: usize = 4;
 /// Up to this number of stencil points, the elements of x take few registers.
 const FEW_PLACES: u32 = 9;
 
-/// The stencils that have kernels: 5 points of a plane, 7 of space, 9 of a plane, and 27. The class of a unit is the bit
-/// mask of its stencil points, so any other stencil would be a unit that no package has; rows that are parts of one are
-/// multiplied by their kinds instead.
+/// The stencils that have kernels: 5 and 9 points in a plane, 7 and 27 points in space. The class of a unit is the bit
+/// mask of its stencil points, so any other stencil would need a unit that no package has. Other matrices with a
+/// stencil are multiplied by kinds of rows.
 pub(in crate::backend::cuda) const STENCILS: [u32; 4] = [0x1_7400, 0x41_7410, 0x3_fe00, (1 << 27) - 1];
 
 /// Rows per thread.
@@ -103,7 +103,7 @@ fn stencil_rows(bytes: usize) -> usize {
     if bytes > 8 { STENCIL_ROWS / 2 } else { STENCIL_ROWS }
 }
 
-/// Blocks per multiprocessor, such that there are registers for all elements of x.
+/// Blocks per multiprocessor, limited so that there are registers for all elements of x.
 fn stencil_blocks(places: u32, bytes: usize) -> u32 {
     match (places.count_ones() > FEW_PLACES, bytes > 8) {
         (false, false) => 6,
@@ -112,8 +112,8 @@ fn stencil_blocks(places: u32, bytes: usize) -> u32 {
     }
 }
 
-/// Blocks per multiprocessor when sections are filled. If values are stored and a table takes part of shared memory,
-/// the remaining first-level cache matters, because each cache line of CSR is used by several iterations.
+/// Blocks per multiprocessor that fill slices. If values are stored and a table takes part of shared memory, the
+/// remaining first-level cache matters, because each cache line of CSR is used in several iterations.
 fn fill_blocks(unit: &Unit) -> u32 {
     match (unit.type_of("VALUE"), unit.type_of("COLUMNS"), unit.type_of("VALUES")) {
         ("c64", ..) => 4,
@@ -129,7 +129,8 @@ fn class(lanes: u32, lines: bool) -> u32 {
 }
 pub(in crate::backend::cuda) const FEW: u32 = 1 << 9;
 
-/// Blocks per multiprocessor with tiles of equal work, such that the loads for the next tile fit registers.
+/// Blocks per multiprocessor with tiles of equal work, limited so that there are registers for the loads for the next
+/// tile.
 fn balanced_blocks(scalar: &str, stored: &str) -> u32 {
     match (scalar, stored) {
         ("c64", "c64") => 2,
@@ -195,7 +196,8 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     }
 }
 
-/// A product with `items` rows or places per block; with a dot product blocks are persistent.
+/// Returns the launch of a product with `items` rows or places per block. Blocks are persistent if `stay` is set, for a
+/// product with x.y.
 fn product(rows: usize, nonzeros: usize, items: usize, stay: bool) -> Shape {
     let tiles = rows.div_ceil(items);
     if stay || nonzeros < LONG_ROWS * rows {
@@ -205,13 +207,13 @@ fn product(rows: usize, nonzeros: usize, items: usize, stay: bool) -> Shape {
     }
 }
 
-/// A product with kinds of rows that include values.
+/// Returns the launch of a product with kinds of rows that include values.
 pub(in crate::backend::cuda) fn compressed_lines(rows: usize, nonzeros: usize, dot: bool) -> Shape {
     product(rows, nonzeros, (PRODUCT_THREADS * KIND_ROWS) as usize, dot)
 }
 
-/// A product with kinds of rows that are parts of one stencil, and the number of rows per thread. Blocks are
-/// persistent: their warps continue without waiting for each other.
+/// Returns the launch of a product with kinds of rows that are parts of one stencil, and the number of rows per thread.
+/// Blocks are persistent: their warps continue without waiting for each other.
 pub(in crate::backend::cuda) fn compressed_stencil<T: Element>(
     rows: usize,
     (places, line): (u32, u32),
@@ -222,13 +224,13 @@ pub(in crate::backend::cuda) fn compressed_stencil<T: Element>(
     (shape.class(places), count)
 }
 
-/// The check whether rows form a grid, where a thread checks several rows one after another.
+/// Returns the launch that checks whether rows form a grid. A thread checks several rows, one after another.
 pub(in crate::backend::cuda) fn compressed_is_grid(rows: usize) -> Shape {
     Shape::resident(rows.div_ceil(PRODUCT_THREADS as usize), PRODUCT_THREADS)
 }
 
-/// A product with sections of the given number of quads of entries, one block per window; with a dot product blocks are
-/// persistent.
+/// Returns the launch of a product with slices that have this number of quads of entries, with a block per window. With
+/// x.y, blocks are persistent.
 pub(in crate::backend::cuda) fn compressed_sections<T: Scalar>(
     rows: usize,
     quads: usize,
@@ -244,7 +246,8 @@ pub(in crate::backend::cuda) fn compressed_sections<T: Scalar>(
     shape.class(class)
 }
 
-/// A product with sections of `places` places, kinds of rows and stored values, one thread per row.
+/// Returns the launch of a product with slices of `places` places, kinds of rows and stored values, with a thread per
+/// row.
 pub(in crate::backend::cuda) fn compressed_kinds_stored(
     rows: usize,
     places: usize,
@@ -255,8 +258,8 @@ pub(in crate::backend::cuda) fn compressed_kinds_stored(
     product(rows, scattered, PRODUCT_THREADS as usize, dot)
 }
 
-/// A product with tiles of equal numbers of entries, and the number of tiles per block: one wave of blocks, each of
-/// which loads its next tile ahead.
+/// Returns the launch of a product with tiles of equal numbers of entries, and the number of tiles per block. There is
+/// one wave of blocks, and each loads its next tile in advance.
 pub(in crate::backend::cuda) fn compressed_balanced<T: Element, S: Element>(
     chip: Chip,
     tiles: u32,
@@ -266,12 +269,12 @@ pub(in crate::backend::cuda) fn compressed_balanced<T: Element, S: Element>(
     (Shape::new(tiles.div_ceil(each), PRODUCT_THREADS), each)
 }
 
-/// The launch of a matrix's survey.
+/// Returns the launch of a matrix's survey.
 pub(in crate::backend::cuda) fn compressed_survey(chip: Chip, rows: usize, nonzeros: usize) -> Shape {
     let few = nonzeros <= SURVEYED_BY_FEW;
     let threads = SURVEY_THREADS[usize::from(few)];
     let mut lanes = (lanes(rows, nonzeros) / if few { 2 } else { 1 }).max(2);
-    // Few rows don't occupy all multiprocessors, and the longest row determines the time.
+    // If there are few rows, they don't occupy all multiprocessors, and the longest row determines the time.
     let blocks = |lanes: u32| rows.div_ceil((threads / lanes) as usize);
     while lanes < 32 && blocks(2 * lanes) <= chip.multiprocessors as usize {
         lanes *= 2;
@@ -281,12 +284,13 @@ pub(in crate::backend::cuda) fn compressed_survey(chip: Chip, rows: usize, nonze
     Shape::new(needed.min(most as usize) as u32, threads).class(lanes | if few { FEW } else { 0 })
 }
 
-/// Lanes that read a row, for about four of its entries each, because the rest of the work per row takes as long.
+/// Returns the number of lanes that read a row: one for about four entries, because the rest of the work for a row
+/// takes as long.
 fn lanes(rows: usize, nonzeros: usize) -> u32 {
     (nonzeros.div_ceil(rows.max(1)).next_power_of_two() / 4).clamp(2, 32) as u32
 }
 
-/// The launch that determines the kind of each row.
+/// Returns the launch that determines the kind of each row.
 pub(in crate::backend::cuda) fn compressed_rows(
     chip: Chip,
     rows: usize,
@@ -299,22 +303,22 @@ pub(in crate::backend::cuda) fn compressed_rows(
         .class(class(lanes(rows, nonzeros), lines) | if few { FEW } else { 0 })
 }
 
-/// One block for each of `n`.
+/// Returns a launch with `n` blocks.
 pub(in crate::backend::cuda) fn compressed_blocks(n: usize, lines: bool) -> Shape {
     Shape::new(n as u32, PRODUCT_THREADS).class(class(2, lines))
 }
 
-/// One thread per row, which is the same as one warp per section.
+/// Returns a launch with a thread per row, which means a warp per slice.
 pub(in crate::backend::cuda) fn compressed_places(rows: usize, lines: bool) -> Shape {
     compressed_blocks((rows.div_ceil(SECTION) * SECTION).div_ceil(PRODUCT_THREADS as usize), lines)
 }
 
-/// One warp per window of rows, in persistent blocks: each adds to the totals once.
+/// Returns a launch with a warp per window of rows. Blocks are persistent, so that each adds to the totals once.
 pub(in crate::backend::cuda) fn compressed_sizes(rows: usize) -> Shape {
     by_warps(rows.div_ceil(COMPRESSED_WINDOW))
 }
 
-/// One warp per section.
+/// Returns a launch with a warp per slice.
 pub(in crate::backend::cuda) fn compressed_bases(rows: usize) -> Shape {
     by_warps(rows.div_ceil(SECTION))
 }
@@ -323,19 +327,19 @@ fn by_warps(warps: usize) -> Shape {
     Shape::resident(warps.div_ceil((SIZES_THREADS / 32) as usize), SIZES_THREADS)
 }
 
-/// Returns whether sections are measured before it is known whether any will be needed.
+/// Returns whether slices are measured before it is known whether they are needed.
 pub(in crate::backend::cuda) fn compressed_measures_along(rows: usize) -> bool {
     rows <= MEASURED_ALONG
 }
 
-/// The launch that computes where sections start, and the number of sections per block.
+/// Returns the launch that computes where slices start, and the number of slices per block.
 pub(in crate::backend::cuda) fn compressed_offsets(sections: usize) -> (Shape, usize) {
     let blocks = sections.div_ceil(OFFSETS_THREADS as usize).clamp(1, OFFSETS_BLOCKS);
-    // The kernel reads the preceding slices' sizes four at a time.
+    // The kernel reads the sizes of the preceding slices four at a time.
     (Shape::new(blocks as u32, OFFSETS_THREADS), sections.div_ceil(blocks).next_multiple_of(4))
 }
 
-/// The launch that fills sections, and the number of warps per section. Blocks are persistent if each loads lookup
+/// Returns the launch that fills slices, and the number of warps per slice. Blocks are persistent if they load lookup
 /// tables and rows are short.
 pub(in crate::backend::cuda) fn compressed_fills(
     rows: usize,
@@ -352,13 +356,14 @@ pub(in crate::backend::cuda) fn compressed_fills(
     (shape.class(class(2, false)), splits)
 }
 
-/// The launch that restores rows from sections, and the number of warps per section.
+/// Returns the launch that restores rows from slices, and the number of warps per slice.
 pub(in crate::backend::cuda) fn compressed_restores(rows: usize, nonzeros: usize) -> (Shape, u32) {
     let (blocks, splits) = shared_sections(rows, nonzeros, RESTORED);
     (compressed_blocks(blocks, false), splits)
 }
 
-/// Blocks for all sections, and the number of warps per section if each takes `each` entries of a row of mean length.
+/// Returns the number of blocks for all slices, and the number of warps per slice if each takes `each` entries of a row
+/// of mean length.
 fn shared_sections(rows: usize, nonzeros: usize, each: usize) -> (usize, u32) {
     let sections = rows.div_ceil(SECTION);
     let wide = nonzeros.div_ceil(each * rows.max(1));
@@ -366,7 +371,7 @@ fn shared_sections(rows: usize, nonzeros: usize, each: usize) -> (usize, u32) {
     ((sections * splits * SECTION).div_ceil(PRODUCT_THREADS as usize), splits as u32)
 }
 
-/// The launch for tiles of entries, of kinds that include values or of long rows.
+/// Returns the launch for tiles of entries, for kinds that include values or for long rows.
 pub(in crate::backend::cuda) fn compressed_tiles(tiles: Shape, lines: bool) -> Shape {
     tiles.class(class(2, lines))
 }

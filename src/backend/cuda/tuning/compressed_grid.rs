@@ -6,27 +6,27 @@ use crate::backend::cuda::compile::Unit;
 use crate::backend::{StencilParts, cuda::Cuda};
 use crate::scalar::{Element, Scalar};
 
-/// Threads per block, and the minimum number of threads of a warp that have points of their own.
+/// Threads per block, and the minimum number of threads of a warp that compute points.
 const THREADS: u32 = 128;
 const OWN: usize = 30;
-/// Maximum bytes of a run, which is the neighbouring points that one thread computes.
+/// Maximum number of bytes of a run: the neighbouring points that one thread computes.
 const RUN_BYTES: usize = 16;
-/// Up to this number of stencil points, a thread mostly waits for the second-level cache.
+/// Up to this number of stencil points, a thread spends most of its time waiting for the second-level cache.
 const FEW_PLACES: u32 = 9;
 /// The stencil points in the point's own plane.
 const OWN_PLANE: u32 = 0x1ff << 9;
 
 /// In the class of a unit, in addition to the stencil points: how often the number of elements of a run was halved, for
-/// lines that are not a multiple of a run, and vectors with any alignment.
+/// lines that are not a multiple of a run, and for vectors with any alignment.
 pub(in crate::backend::cuda) const GRID_HALVED: u32 = 1 << 27;
-/// In the class: whether stencil points on both sides of a point, and of its plane, have the same value, so that it is
-/// multiplied by the sum of both.
+/// In the class: set if stencil points on both sides of a point, and of its plane, have the same value. The sum of both
+/// elements of x is then multiplied by it.
 pub(in crate::backend::cuda) const GRID_MIRRORED: u32 = 1 << 29;
-/// In the class, times `Holes`: what rows may lack apart from points beyond the grid.
+/// In the class, multiplied by `Holes`: what rows may lack apart from the points beyond the grid.
 pub(in crate::backend::cuda) const GRID_HOLES: u32 = 1 << 30;
 
-/// What rows may lack apart from points beyond the grid: nothing, any stencil points, or in few listed rows any and in
-/// others all but the diagonal. `HOLES` in the kernels.
+/// What rows may lack apart from the points beyond the grid: nothing (None), any stencil points (Parts), or any in a
+/// few listed rows and all but the diagonal in others (Marks). `HOLES` in the kernels.
 #[derive(Clone, Copy, PartialEq)]
 pub(in crate::backend::cuda) enum Holes {
     None,
@@ -49,15 +49,15 @@ pub(super) fn is_deep(places: u32) -> bool {
     places & !OWN_PLANE != 0
 }
 
-/// Returns whether arithmetic is a large part of the time.
+/// Returns whether arithmetic takes a large part of the time.
 pub(super) fn is_long(places: u32) -> bool {
     is_deep(places) && places.count_ones() > FEW_PLACES
 }
 
-/// Returns whether rows of a grid with holes that are neither complete nor only a diagonal are so rare that products
-/// take these from a list. A listed row costs as much as 10 to 30 that are not listed. Marks save the loading of kinds
-/// and a test per stencil point: half of a product's time and more with many points, a tenth with few, less if these
-/// are in one plane.
+/// Returns whether products should take some rows of a grid with holes from a list: those that are neither complete nor
+/// only a diagonal. A listed row costs as much as 10 to 30 others. In return, no kinds are loaded, and there is no test
+/// for each stencil point, which saves half of a product's time and more with many points, a tenth with few, and less
+/// if these are in one plane.
 pub(in crate::backend::cuda) fn marks_pay(places: u32, rows: usize, listed: usize) -> bool {
     let least = match (is_deep(places), is_long(places)) {
         (false, _) => 1024,
@@ -67,7 +67,7 @@ pub(in crate::backend::cuda) fn marks_pay(places: u32, rows: usize, listed: usiz
     listed <= rows / least
 }
 
-/// The properties of a stencil on which the choice depends.
+/// The properties of a stencil on which the choice of kernel and launch depends.
 #[derive(Clone, Copy)]
 pub(in crate::backend::cuda) struct GridStencil {
     pub(super) places: u32,
@@ -86,19 +86,19 @@ impl GridStencil {
         Self { places: a.places, mirrored, holes }
     }
 
-    /// Returns whether kernels read marks of rows instead of kinds.
+    /// Returns whether kernels read the marks of rows instead of their kinds.
     pub(in crate::backend::cuda) fn is_marked(self) -> bool {
         self.holes == Holes::Marks
     }
 
-    /// The class of the unit.
+    /// Returns the class of the unit.
     pub(super) fn class(self) -> u32 {
         self.places + u32::from(self.mirrored) * GRID_MIRRORED + self.holes as u32 * GRID_HOLES
     }
 }
 
-/// Minimum points per multiprocessor of a grid whose rows may lack any stencil points: below it `compressed_stencil.cu`
-/// is faster, since it has more threads, which wait for fewer kinds.
+/// Minimum number of points per multiprocessor of a grid whose rows may lack any stencil points. With fewer,
+/// `compressed_stencil.cu` is faster, because it has more threads, which wait for fewer kinds.
 const FEWEST_OF_PARTS: usize = 7900;
 
 /// Lines per thread.
@@ -116,8 +116,8 @@ fn depth(places: u32, bytes: usize, mirrored: bool) -> u32 {
     }
 }
 
-/// Minimum number of blocks per multiprocessor, such that there are registers for everything in flight: one less for
-/// more than a product, one more if arithmetic takes the time.
+/// Minimum number of blocks per multiprocessor, limited so that there are registers for everything in flight: one less
+/// if the kernel does `more` than a product, one more if arithmetic determines the time.
 fn blocks((places, holes): (u32, Holes), complex: bool, more: bool) -> u32 {
     match (complex, more) {
         (false, false) if holes != Holes::None && is_long(places) => 4,
@@ -152,7 +152,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     ]
 }
 
-/// The classes of units for elements of type T.
+/// Returns the classes of units for elements of type T.
 pub(in crate::backend::cuda) fn grid_classes<T: Scalar>() -> Vec<u32> {
     let runs = (RUN_BYTES / size_of::<T>()).ilog2();
     let stencils = stencils().filter(|stencil| stencil.holes == Holes::None || !T::COMPLEX);
@@ -161,7 +161,7 @@ pub(in crate::backend::cuda) fn grid_classes<T: Scalar>() -> Vec<u32> {
         .collect()
 }
 
-/// Every stencil that has kernels, with every kind of holes.
+/// Returns every stencil that has kernels, with every kind of holes.
 pub(super) fn stencils() -> impl Iterator<Item = GridStencil> {
     let kinds = [
         (false, Holes::None),
@@ -176,7 +176,7 @@ pub(super) fn stencils() -> impl Iterator<Item = GridStencil> {
     all.filter(|stencil| !stencil.mirrored || is_long(stencil.places))
 }
 
-/// What is done with the sums.
+/// What a kernel does with the sums.
 #[derive(Clone, Copy, PartialEq)]
 pub(in crate::backend::cuda) enum GridEnd {
     Product,
@@ -186,18 +186,18 @@ pub(in crate::backend::cuda) enum GridEnd {
     Chebyshev,
 }
 
-/// How a grid is divided: the kernel's `Grid`, of `compressed_march.cu` or of `compressed_grid.cu`.
+/// How a grid is divided. `dealt` is the `Grid` of the kernel in `compressed_march.cu` or `compressed_grid.cu`.
 pub(in crate::backend::cuda) struct CompressedGrid {
     pub(in crate::backend::cuda) shape: Shape,
     pub(in crate::backend::cuda) marches: bool,
     pub(in crate::backend::cuda) dealt: [u32; 8],
 }
 
-/// A product on a grid with the given points per line, lines per plane and planes, with vectors at these addresses. It
-/// goes through shared memory, or has one block per tile; for a dot product it has as many blocks as the device holds
-/// at a time, each of which writes a partial sum. `None` if `compressed_stencil.cu` is better: with few points and
-/// holes, and with complex numbers and holes, which were not measured. The number of planes per thread is chosen such
-/// that the last wave has enough blocks.
+/// Returns the launch of a product on a grid with these numbers of points per line, lines per plane and planes, with
+/// vectors at these addresses. It goes through shared memory, or has a block per tile. For a product with x.y it has as
+/// many blocks as the device can hold at a time, and each writes a partial sum. The number of planes per thread is
+/// chosen so that the last wave has enough blocks. `None` if `compressed_stencil.cu` is better: with holes and few
+/// points, and with holes and complex numbers, which were not measured.
 pub(in crate::backend::cuda) fn compressed_grid<T: Scalar>(
     chip: Chip,
     stencil: GridStencil,

@@ -1,4 +1,5 @@
-//! Constants and launch shapes of products with a stencil on the points of a grid, with planes of x in shared memory.
+//! Constants and launch shapes of products with a stencil on the points of a grid that keep planes of x in shared
+//! memory.
 
 use super::compressed_grid::{self, Holes};
 use super::{CompressedGrid, GRID_HALVED, GRID_HOLES, GRID_MIRRORED, GridStencil, Shape};
@@ -6,38 +7,40 @@ use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
 use crate::scalar::Scalar;
 
-/// Maximum number of warps of a block that compute sums. Fewer if rows have kinds or marks, whose content needs
+/// Maximum number of warps of a block that compute sums. It is smaller if rows have kinds or marks, which need
 /// registers.
 fn warps(holes: Holes) -> u32 {
     if holes == Holes::None { 13 } else { 10 }
 }
-/// Threads per block: one warp loads, and with marks one more has only the listed rows to compute.
+/// Threads per block. In addition to the warps that compute sums, one warp loads, and with marks one computes only the
+/// listed rows.
 fn threads(holes: Holes) -> u32 {
     32 * (warps(holes) + 1 + u32::from(holes == Holes::Marks))
 }
-/// Blocks that fit a multiprocessor: one, and one of the next launch.
+/// Blocks that fit a multiprocessor: one of this launch and one of the next.
 const BLOCKS: u32 = 2;
-/// Lines, and bytes of neighbouring points, per thread.
+/// Lines per thread, and bytes of neighbouring points per thread.
 const LINES: usize = 2;
 const RUN_BYTES: usize = 16;
-/// Maximum number of planes in flight, and their bytes: a multiprocessor needs less in flight, and with more, blocks
-/// that read the same lines drift apart.
+/// Maximum number of planes in flight, and of their bytes: a multiprocessor does not need more in flight, and with
+/// more, blocks that read the same lines drift apart.
 const STAGES: u32 = 5;
 const RING: usize = 64 << 10;
-/// Bytes of shared memory before the planes.
+/// Number of bytes of shared memory before the planes.
 const BARRIERS: usize = 128;
-/// Bytes for the table of each kind's stencil points, if rows may lack any.
+/// Number of bytes for the table of each kind's stencil points, if rows may lack any.
 const TABLE: usize = 1 << 10;
-/// Minimum lines per block, which reads two more.
+/// Minimum number of lines per block, which reads two more.
 const FEWEST_LINES: usize = 4;
-/// Minimum bytes of x per multiprocessor: with less there are hardly any planes to march through.
+/// Minimum number of bytes of x per multiprocessor. With less there are hardly any planes through which a block could
+/// march.
 const FEWEST_BYTES: usize = 6 << 10;
-/// The same if rows may lack any stencil points: below it, `compressed_stencil.cu` is faster in f32.
+/// The same if rows may lack any stencil points. With less, `compressed_stencil.cu` is faster in f32.
 const FEWEST_OF_PARTS: usize = 15 << 10;
 /// Maximum number of slabs of planes.
 const MOST_SLABS: usize = 64;
 
-/// Stages of the ring. One less if kinds are loaded along with planes.
+/// Number of planes in the ring: one less if kinds are loaded together with planes.
 fn stages(holes: Holes) -> u32 {
     STAGES - u32::from(holes == Holes::Parts)
 }
@@ -56,30 +59,30 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     ]
 }
 
-/// The classes of units for elements of type T.
+/// Returns the classes of units for elements of type T.
 pub(in crate::backend::cuda) fn march_classes<T: Scalar>() -> Vec<u32> {
     compressed_grid::stencils().filter(|&stencil| marches::<T>(stencil)).map(GridStencil::class).collect()
 }
 
-/// Returns whether blocks may march through the planes of a stencil: it has some, and blocks would not wait for their
-/// slowest warp.
+/// Returns whether blocks can march through the planes of a stencil: if it has points in other planes, and if blocks
+/// would not wait for their slowest warp.
 fn marches<T: Scalar>(stencil: GridStencil) -> bool {
     let kept = stencil.holes != Holes::Parts || !compressed_grid::is_long(stencil.places);
     !T::COMPLEX && compressed_grid::is_deep(stencil.places) && kept
 }
 
-/// How planes are divided: the number of groups of lines, the lines of the largest group, and the number of slabs of
-/// planes. Each group of each slab has one block.
+/// How planes are divided: the number of groups of lines, the number of lines in the largest group, and the number of
+/// slabs of planes. There is a block for each group of each slab.
 struct Cut {
     groups: usize,
     tile: usize,
     slabs: usize,
 }
 
-/// A product on a grid with the given points per line, lines per plane and planes, with vectors at these addresses: its
-/// launch shape and the kernel's `Grid`. `None` if the chip cannot copy in bulk, the stencil is within a plane, lines
-/// are not a multiple of a run or too long for a block to have a few of them, there are few points, or rows may lack
-/// any of many stencil points, where blocks would wait for their slowest warp.
+/// Returns the launch of a product on a grid with these numbers of points per line, lines per plane and planes, with
+/// vectors at these addresses, and the kernel's `Grid`. `None` if the chip can't copy in bulk, if the stencil is in one
+/// plane, if lines are not a multiple of a run or too long for a block to have a few of them, if there are few points,
+/// or if rows may lack any of many stencil points, because blocks would wait for their slowest warp.
 pub(super) fn compressed_march<T: Scalar>(
     chip: Chip,
     stencil: GridStencil,
@@ -100,7 +103,7 @@ pub(super) fn compressed_march<T: Scalar>(
     let most_lines = (most / runs * LINES).min((RING / STAGES as usize / line).saturating_sub(2));
     let Cut { groups, tile, slabs } = cut(multiprocessors, (lines as usize, most_lines), planes as usize)?;
     let warps = (runs * tile.div_ceil(LINES)).div_ceil(32);
-    // Kinds or marks of rows are loaded with each plane, between two multiples of 16 bytes.
+    // The kinds or marks of rows are loaded with each plane, from a multiple of 16 bytes to another.
     let rows = tile * points as usize;
     let (table, kinds) = match stencil.holes {
         Holes::None => (0, 0),
@@ -115,8 +118,8 @@ pub(super) fn compressed_march<T: Scalar>(
     Some(CompressedGrid { shape: shape.class(stencil.class()), marches: true, dealt })
 }
 
-/// Divides the grid such that all blocks run at a time and the largest block takes the least time: it reads two more
-/// lines of a plane than it computes, and going on to the next plane takes as long as two lines.
+/// Divides the grid so that all blocks run at the same time and the largest block takes as little time as possible. A
+/// block reads two more lines of a plane than it computes, and going on to the next plane takes the time of two lines.
 fn cut(blocks: usize, (lines, most_lines): (usize, usize), planes: usize) -> Option<Cut> {
     let cuts = (1..=planes.min(MOST_SLABS).min(blocks)).map(|slabs| {
         let tile = lines.div_ceil(blocks / slabs).max(FEWEST_LINES);

@@ -5,67 +5,70 @@ use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
 use crate::scalar::Element;
 
-/// Threads per block that transposes rows: its shared memory has one tile per warp.
+/// Threads per block that transposes rows. Its shared memory has a tile for each warp.
 const ROWS_THREADS: u32 = 128;
-/// Threads per block that processes the elements of segments in even tiles, and elements per thread.
+/// Threads per block that processes the elements of segments in tiles of equal size, and elements per thread.
 const TILE_THREADS: u32 = ELEMENTWISE_THREADS;
 pub(super) const TILE_ITEMS: u32 = 8;
 /// Approximate number of rows that are compared with their mirror images before half of a matrix is stored.
 const COMPARED_ROWS: usize = 1 << 10;
 
-/// Threads per block that look up mirror images, the number of other tiles that one of their tiles covers, and entries
-/// per thread at a time.
+/// Threads per block that looks up mirror images, the number of other kernels' tiles that one of its tiles covers, and
+/// entries per thread at a time.
 const MIRROR_THREADS: u32 = 1024;
 const MIRROR_TILES: u32 = 3;
 const MIRROR_AT_ONCE: u32 = 2;
 const MIRROR_TILE: u32 = MIRROR_TILES * TILE_THREADS * TILE_ITEMS;
 /// Minimum and maximum lanes per row of a conversion by rows.
 const LANES: (usize, usize) = (4, 16);
-/// Jagged diagonals that are transposed in tiles, as a multiple of the mean row length.
+/// Number of jagged diagonals that are transposed in tiles, as a multiple of the mean row length.
 const NEAR: usize = 4;
-/// Entries per thread of later diagonals, as long as there are not enough blocks to fill the chip.
+/// Number of entries per thread of the other diagonals, as long as there are too few blocks to fill the chip.
 const FAR_ENTRIES: usize = 4;
-/// Blocks per multiprocessor that process these.
+/// Number of blocks per multiprocessor that process the other diagonals.
 const FAR_BLOCKS: usize = 16;
-/// Maximum number of columns of sections, one after another, that a warp searches for entries; and the number of warps
-/// per multiprocessor to reach first, because these entries are in few places: in the sections with the longest rows.
+/// Maximum number of consecutive columns of slices in which a warp searches for entries, and the number of warps per
+/// multiprocessor to reach before that. The remaining entries are in few places: in the slices with the longest rows.
 const FAR_COLUMNS: usize = 128;
 const FAR_WARPS: usize = 16;
-/// Lanes that find the longest row of a section of SELL.
+/// Lanes that find the longest row of a slice of SELL.
 const SECTION_LANES: u32 = 8;
-/// Maximum number of rows of a window that one block orders.
+/// Maximum number of rows in a window that one block sorts.
 const MOST_WINDOW: u32 = 1024;
-/// Number of entries from which on a few tiles are looked up before the others, and the number of those tiles.
+/// From this number of entries on, a few tiles are looked up before the others, and the number of those tiles.
 const MIRROR_ALL: usize = 1 << 23;
 const MIRRORED_FIRST: u32 = 64;
 /// Minimum number of warps of a conversion, if it has as many pieces.
 const WARPS: u64 = 1 << 20;
 
-/// Minimum number of entries of a stretch that is sorted at a time, if memory is no constraint, and bytes per entry for
-/// the sort: column, source, and a second copy of each.
+/// Minimum number of entries of a stretch, the entries that are sorted at a time, if there is enough memory; and the
+/// bytes per entry for the sort: column, source, and a second copy of each.
 const STRETCH: usize = 1 << 20;
 const STRETCH_BYTES: usize = 16;
 
-/// Mean search steps per entry of the first tiles, as `mirror.cu` counts them, from which on sorting is faster.
+/// From this mean number of search steps per entry of the first tiles on, as `mirror.cu` counts them, sorting is
+/// faster.
 const FAR_SEARCH: f64 = 4.5;
 
-/// Bits for a position within a window of columns: the fewest for which there are enough window numbers are used.
+/// Number of bits for a position within a window of columns. The smallest number is used for which window numbers
+/// suffice.
 const WINDOW_BITS: std::ops::RangeInclusive<u32> = 10..=12;
 /// Windows have 16-bit numbers.
 const WINDOWS: usize = 1 << 16;
-/// Threads per block that sorts numbers by windows, numbers per thread, and blocks that a multiprocessor should hold,
-/// by the number of entries from which on they apply. A tile has 2 KiB of look-back: half a byte per entry, or a third.
+/// Threads per block that sorts entries by windows, entries per thread, and blocks that a multiprocessor should be able
+/// to hold. Each line applies from its number of entries on. A tile has 2 KiB of look-back: half a byte per entry, or a
+/// third.
 const WINDOW_SORTS: [(usize, [u32; 3]); 2] = [(0, [256, 16, 4]), (1 << 21, [256, 24, 4])];
-/// The position of the number of such a line in a unit's class, above WINDOW_BITS.
+/// The position in a unit's class, above the bits of a window, for the index in `WINDOW_SORTS`.
 const SORT_SHIFT: u32 = 8;
-/// Threads per multiprocessor for which there should be room when windows are ordered, by the bits: with more threads
-/// each has fewer registers.
+/// Threads that a multiprocessor should be able to hold when windows are ordered, by the bits of a window: with more
+/// threads, each has fewer registers.
 const WINDOW_RESIDENT: [u32; 3] = [1024, 1024, 768];
-/// Maximum bytes of shared memory in which a window is ordered, which every chip has; larger windows are written
-/// directly.
+/// Maximum number of bytes of shared memory in which a window is ordered. Every chip has this much; larger windows are
+/// ordered without it.
 const STAGED: usize = 64 << 10;
 
-/// Threads per block that orders a window: each warp counts the entries of all of its columns.
+/// Threads per block that orders a window. Each warp counts the entries of all columns of the window.
 fn window_threads(bits: u32) -> u32 {
     (1 << bits >> 3).min(256)
 }
@@ -106,8 +109,8 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     }
 }
 
-/// A conversion by rows, and the number of parts of each group of 32 positions. Lanes per row follow from the mean row
-/// length; groups are split so that long rows don't wait for one warp.
+/// Returns the launch of a conversion by rows, and the number of parts of each group of 32 positions. The mean row
+/// length determines the lanes per row. Groups are divided so that long rows don't wait for one warp.
 pub(in crate::backend::cuda) fn convert_rows(
     positions: usize,
     nonzeros: usize,
@@ -120,8 +123,8 @@ pub(in crate::backend::cuda) fn convert_rows(
     (Shape::new(blocks as u32, ROWS_THREADS).class(lanes as u32), splits as u32)
 }
 
-/// The number of jagged diagonals that are transposed in tiles, and the number of blocks that process the entries of
-/// the others.
+/// Returns the number of jagged diagonals that are transposed in tiles, and the number of blocks that process the
+/// entries of the others.
 pub(in crate::backend::cuda) fn far_diagonals(
     chip: Chip,
     rows: usize,
@@ -136,8 +139,8 @@ pub(in crate::backend::cuda) fn far_diagonals(
     (near, blocks.min(FAR_BLOCKS * chip.multiprocessors as usize))
 }
 
-/// The same for columns of sections of `height` rows with the given number of places in total, and the number of
-/// columns that a warp examines.
+/// As [`far_diagonals`] for the columns of slices with `height` rows and `places` places in all; also returns the
+/// number of columns that a warp examines.
 pub(in crate::backend::cuda) fn far_columns(
     chip: Chip,
     (rows, nonzeros): (usize, usize),
@@ -152,36 +155,37 @@ pub(in crate::backend::cuda) fn far_columns(
     if near >= widest { (widest, 0, 0) } else { (near, blocks, share as u32) }
 }
 
-/// One block per window of rows; `None` if a block can't hold a window.
+/// Returns a launch with a block per window of rows; `None` if a window is too large for a block.
 pub(in crate::backend::cuda) fn order_windows(rows: usize, window: usize) -> Option<Shape> {
     let threads = window.checked_next_multiple_of(32).filter(|&threads| threads <= MOST_WINDOW as usize)?;
     Some(Shape::new(rows.div_ceil(window) as u32, threads as u32))
 }
 
-/// Lanes for each section.
+/// Returns a launch with [`SECTION_LANES`] lanes for each slice.
 pub(in crate::backend::cuda) fn section_places(sections: usize) -> Shape {
     one_each(sections * SECTION_LANES as usize)
 }
 
-/// One thread per item, for work that takes a thread long.
+/// Returns a launch with a thread per item, for items that take a thread a long time.
 pub(in crate::backend::cuda) fn one_each(n: usize) -> Shape {
     Shape::new(n.div_ceil(ELEMENTWISE_THREADS as usize) as u32, ELEMENTWISE_THREADS)
 }
 
-/// One warp per section of diagonals, with lanes per row by the number of diagonals.
+/// Returns a launch with a warp per slice of diagonals. The number of diagonals determines the lanes per row.
 pub(in crate::backend::cuda) fn convert_dia(rows: usize, diagonals: usize) -> Shape {
     let blocks = rows.div_ceil(ROWS_THREADS as usize);
     Shape::new(blocks as u32, ROWS_THREADS).class(dia_lanes(diagonals) as u32)
 }
 
-/// One warp for as many diagonals of a section as there are lanes per row, which are filled at the same time.
+/// Returns a launch with a warp for so many diagonals of a slice as there are lanes per row; it fills these at the same
+/// time.
 pub(in crate::backend::cuda) fn fill_dia(rows: usize, diagonals: usize) -> Shape {
     let warps = rows.div_ceil(32) * diagonals.div_ceil(dia_lanes(diagonals));
     convert_dia(rows, diagonals).blocks(warps.div_ceil(ROWS_THREADS as usize / 32))
 }
 
-/// One warp for each row that is compared with its mirror image before half of a matrix is stored, and the distance
-/// between these rows.
+/// Returns a launch with a warp for each row that is compared with its mirror image before half of a matrix is stored,
+/// and the distance between these rows.
 pub(in crate::backend::cuda) fn compare_rows(rows: usize) -> (Shape, usize) {
     let apart = (rows / COMPARED_ROWS).max(1);
     let blocks = rows.div_ceil(apart).div_ceil(ROWS_THREADS as usize / 32);
@@ -192,35 +196,35 @@ fn dia_lanes(diagonals: usize) -> usize {
     diagonals.next_power_of_two().clamp(4, 16)
 }
 
-/// Even tiles of the `n` elements of segments: a launch with one block per tile, the number of tiles, and the launch
-/// that computes where each starts.
+/// Divides the `n` elements of segments into tiles of equal size. Returns a launch with a block per tile, the number of
+/// tiles, and the launch that computes the segment in which each starts.
 pub(in crate::backend::cuda) fn by_tiles(n: usize) -> (Shape, usize, Shape) {
     let tiles = n.div_ceil((TILE_THREADS * TILE_ITEMS) as usize);
     let find = Shape::new((tiles + 1).div_ceil(TILE_THREADS as usize) as u32, TILE_THREADS);
     (Shape::new(tiles as u32, TILE_THREADS), tiles, find)
 }
 
-/// Number of entries that a transposition sorts at a time: as many as fit a tenth of the bytes of source and target
-/// along with the cursors of columns, in stretches of equal size.
+/// Returns the number of entries that a transposition sorts at a time: so many that, together with the cursors of
+/// columns, they take a tenth of the bytes of source and target. All stretches have about the same size.
 pub(in crate::backend::cuda) fn transpose_stretch<V: Element>(nonzeros: usize, cursors: usize) -> usize {
     let room = (2 * nonzeros * (4 + size_of::<V>()) / 10).saturating_sub(cursors);
     let most = (room / STRETCH_BYTES).clamp(STRETCH, 1 << 30);
     nonzeros.div_ceil(nonzeros.div_ceil(most).max(1)).max(1)
 }
 
-/// The launch that looks up the mirror images of `n` entries.
+/// Returns the launch that looks up the mirror images of `n` entries.
 pub(in crate::backend::cuda) fn mirror(n: usize) -> Shape {
     Shape::new(n.div_ceil(MIRROR_TILE as usize) as u32, MIRROR_THREADS)
 }
 
-/// The few tiles of a pattern that are checked for symmetry first, if the check of all would take longer than the wait
-/// for this answer, and the distance between them.
+/// Returns the launch for the few tiles of a pattern that are checked for symmetry first, and the distance between
+/// these tiles. `None` if the check of all tiles takes less time than waiting for this answer.
 pub(in crate::backend::cuda) fn mirrored_first(n: usize) -> Option<(Shape, u64)> {
     let all = mirror(n);
     (n >= MIRROR_ALL).then(|| (all.blocks(MIRRORED_FIRST as usize), u64::from(all.blocks / MIRRORED_FIRST)))
 }
 
-/// Returns whether these took so many search steps that sorting all entries is faster.
+/// Returns whether the first tiles took so many search steps that sorting all entries is faster.
 pub(in crate::backend::cuda) fn searches_far(steps: u32) -> bool {
     f64::from(steps) >= FAR_SEARCH * f64::from(MIRRORED_FIRST * MIRROR_TILE)
 }
@@ -229,18 +233,19 @@ pub(in crate::backend::cuda) fn searches_far(steps: u32) -> bool {
 /// (`transpose_windows.cu`).
 #[derive(Debug, Clone, Copy)]
 pub(in crate::backend::cuda) struct Windows {
-    /// Number of windows.
+    /// The number of windows.
     pub(in crate::backend::cuda) count: usize,
-    /// One block per window.
+    /// The launch that orders windows, with a block per window.
     pub(in crate::backend::cuda) finish: Shape,
-    /// The launch of the sort, and entries per block.
+    /// The launch of the sort, and the number of entries per block.
     sort: Shape,
     tile: usize,
     nonzeros: usize,
 }
 
 impl Windows {
-    /// `None` if there would be too many windows, or the target has no room for the columns' keys.
+    /// Returns the plan; `None` if there would be too many windows, or if the target has no space for the columns'
+    /// keys.
     pub(in crate::backend::cuda) fn of<V: Element>(nonzeros: usize, columns: usize) -> Option<Self> {
         let count = |bits: u32| (nonzeros >> bits) + 2;
         let bits = WINDOW_BITS.into_iter().find(|&bits| count(bits) <= WINDOWS)?;
@@ -249,7 +254,7 @@ impl Windows {
         }
         let threads = window_threads(bits);
         let counts = (threads as usize / 32 * size_of::<u16>()) << bits;
-        // Room for half of the entries of the largest window, rounded up for each thread.
+        // Space for half of the entries of the largest window, rounded up for each thread.
         let staged = ((1 << bits) + threads as usize) * (size_of::<V>() + 4);
         let shared = if staged <= STAGED { staged.max(counts) } else { counts };
         let finish = Shape::new(count(bits) as u32, threads).class(bits).shared(shared);
@@ -264,23 +269,23 @@ impl Windows {
         })
     }
 
-    /// One thread per item, in the unit that orders windows.
+    /// Returns a launch with a thread per item, in the unit that orders windows.
     pub(in crate::backend::cuda) fn each(&self, n: usize) -> Shape {
         self.finish.blocks(n.div_ceil(self.finish.threads as usize))
     }
 
-    /// One thread per item, in the unit of the sort.
+    /// Returns a launch with a thread per item, in the unit of the sort.
     pub(in crate::backend::cuda) fn sort_each(&self, n: usize) -> Shape {
         self.sort.blocks(n.div_ceil(self.sort.threads as usize))
     }
 
-    /// The launch that computes where windows start: a block has one thread more than it computes starts.
+    /// Returns the launch that computes where windows start. A block has one thread more than it computes starts.
     pub(in crate::backend::cuda) fn starts(&self) -> Shape {
         self.sort.blocks((self.count + 1).div_ceil(self.sort.threads as usize - 1))
     }
 
-    /// The sort's passes, one block per tile: a word per entry in shared memory with its digit and, in the second pass,
-    /// the rest of its name.
+    /// Returns the launches of the sort's two passes, with a block per tile. In shared memory there is a word for each
+    /// entry with its digit and, in the second pass, the rest of its name.
     pub(in crate::backend::cuda) fn sort_passes(&self) -> [Shape; 2] {
         let counts = self.sort.threads as usize / 32 * 1024;
         let tiles = self.sort.blocks(self.nonzeros.div_ceil(self.tile));
@@ -288,19 +293,19 @@ impl Windows {
     }
 }
 
-/// The line of [`WINDOW_SORTS`] for this number of entries and bits of windows, and its number.
+/// Returns the line of [`WINDOW_SORTS`] for this number of entries and bits of windows, with its index.
 fn window_sort(nonzeros: usize, bits: u32) -> (u32, [u32; 3]) {
     let line = WINDOW_SORTS.iter().rposition(|&(from, shape)| from <= nonzeros && fits(shape, bits));
     let line = line.unwrap_or(0);
     (line as u32, WINDOW_SORTS[line].1)
 }
 
-/// Returns whether a word has room for a position in such a tile, in addition to 8 bits and a column's name.
+/// Returns whether a word has enough bits for a position in such a tile, in addition to 8 bits and a column's name.
 fn fits([threads, items, _]: [u32; 3], bits: u32) -> bool {
     threads * items <= 1 << (24 - bits)
 }
 
-/// The classes of the sort's units, for the catalogue.
+/// Returns the classes of the sort's units, for the catalogue.
 pub(in crate::backend::cuda) fn window_sort_classes() -> impl Iterator<Item = u32> {
     let lines = || (0..).zip(WINDOW_SORTS);
     WINDOW_BITS.flat_map(move |bits| {

@@ -9,17 +9,17 @@ use crate::scalar::{Element, Scalar};
 /// Entries in flight with one thread per row, and with several lanes per row.
 const UNROLL: u32 = 8;
 const FEW_UNROLL: u32 = 4;
-/// Entries in flight with one thread per row of a small matrix: the smallest of these numbers that holds the longest
-/// row, since one more access to memory takes half a microsecond, and registers for entries that no row has leave room
-/// for fewer blocks.
+/// Entries in flight with one thread per row of a small matrix. The smallest of these numbers that covers the longest
+/// row is used: another access to memory takes half a microsecond, and registers for entries that no row has reduce the
+/// number of resident blocks.
 const ROW_UNROLL: [u32; 4] = [6, 8, 12, 16];
-/// Mean nonzeros per lane above which a streamed row gets twice as many lanes.
+/// Above this mean number of nonzeros per lane, a streamed row gets twice as many lanes.
 const STREAM_LANE: usize = 14;
-/// The same if values take 4 bytes and the length of the longest row is odd: neighbouring rows then start in different
+/// The same if values take 4 bytes and the length of the longest row is odd. Neighbouring rows then start in different
 /// banks of shared memory.
 const STREAM_ODD_LANE: usize = 28;
-/// Nonzeros of such rows in flight. Their copies are started by one thread: tiles have fewer bytes, so the time to
-/// start copies matters more.
+/// Nonzeros of such rows in flight. One thread starts their copies: tiles have fewer bytes, so the time to start copies
+/// matters more.
 const STREAM_ODD_UNROLL: u32 = 9;
 /// From this mean row length on, a thread that has a row to itself keeps few nonzeros in flight, if values take 4 bytes
 /// and the length of the longest row is even.
@@ -27,53 +27,55 @@ const STREAM_FEW: usize = 7;
 /// Up to this mean row length blocks are smaller: with any type, but if values take 4 bytes, only if the length of the
 /// longest row is even.
 const STREAM_SHORT: usize = 4;
-/// Matrices with fewer nonzeros fit the second-level cache, and the number of dependent steps matters: rows are read
-/// directly from there, ...
+/// Matrices with fewer nonzeros fit the second-level cache. Rows are read directly from there, and the number of
+/// dependent steps matters: ...
 pub(super) const SMALL: usize = 1 << 20;
-/// ... by one lane if rows are short; otherwise a row of mean length has this number of nonzeros per lane (each then
-/// has two or three), ...
+/// ... one lane reads a short row; for other rows there are 4 lanes for each 7 nonzeros of a row of mean length (the
+/// first and the second number), so that a lane has two or three, ...
 const SMALL_LANES: [usize; 2] = [4, 7];
-/// ... but no more lanes than read a line of values of 8 bytes, unless rows are longer than these have in flight, ...
+/// ... but no more lanes than read a line of values of 8 bytes, unless rows are longer than these lanes have in flight.
+/// ...
 const LINE_LANES: usize = 16;
-/// ... which is the smallest of these numbers that holds the longest row if at most `SMALL_THREADS` threads are
-/// resident at once, and the smallest otherwise.
+/// ... The nonzeros in flight per lane are the smallest of these numbers that covers the longest row, if at most
+/// `SMALL_THREADS` threads are needed, and the smallest of all otherwise.
 const LANE_UNROLL: [u32; 3] = [3, 6, 8];
 const SMALL_THREADS: usize = 1 << 17;
-/// Threads per block with one row per thread, and the number of rows from which on blocks are as large as in other
-/// kernels: starting a block takes more than a nanosecond, but each multiprocessor should have some.
+/// Threads per block with one row per thread. From the second number of rows on, blocks are as large as in other
+/// kernels: to start a block takes more than a nanosecond, but each multiprocessor should have some.
 const SCALAR_THREADS: u32 = 128;
 const BROAD_ROWS: usize = 1 << 16;
-/// Rows with more nonzeros than this in the mean are balanced, ...
+/// Rows with more nonzeros than this on average are balanced, ...
 const STREAM_MEAN: usize = 32;
-/// ... in small matrices with more than this, whose other rows are read by several lanes: there would be too few rows
-/// to fill the chip.
+/// ... but in small matrices only those with more than this. Shorter rows are read by several lanes there, because
+/// there would be too few tiles to fill the chip.
 const VECTOR_MEAN: usize = 512;
-/// Minimum nonzeros per lane if all rows are read by the same number of lanes.
+/// Minimum number of nonzeros per lane if all rows are read by the same number of lanes.
 const VECTOR_LANE: usize = 8;
-/// Row lengths are alike if the longest has at most this multiple of the mean, plus a few: the threads of a warp wait
-/// for it.
+/// Row lengths are similar if the longest is at most this multiple of the mean, plus a few: the threads of a warp wait
+/// for the longest.
 const STREAM_LONGEST: u64 = 3;
-/// Threads per block in products with several vectors: tiles of long rows then leave room for those of other blocks
-/// (elasticity with 8 vectors: 304 us, with twice as many threads 680 us; a tenth with 27 entries per row).
+/// Threads per block in products with several vectors. The tiles of long rows then leave shared memory for those of
+/// other blocks (elasticity with 8 vectors: 304 us, and 680 us with twice as many threads; a tenth less time with 27
+/// entries per row).
 const BLOCK_THREADS: u32 = 128;
-/// In products with several vectors, rows with more nonzeros than this and than four times the mean are divided,
-/// because the other rows of a tile would wait for them.
+/// In products with several vectors, rows are divided if they have more nonzeros than this and than four times the
+/// mean, because the other rows of a tile would wait for them.
 const BLOCK_LONG: usize = 128;
 /// Maximum shared memory of a streamed tile.
 const STREAM_BYTES: usize = 47 << 10;
 
-/// The class of a unit is its number of lanes with flags: for tiles, fewer entries in flight, odd row length, short
-/// rows; for lanes that read memory directly, the number of entries in flight (from this bit on) and more threads per
-/// block.
+/// The class of a unit is its number of lanes, with flags. Flags for tiles: fewer entries in flight, odd row length,
+/// short rows. Flags for lanes that read memory directly: the number of entries in flight, from bit `UNDER_WAY` on, and
+/// more threads per block.
 const FEW: u32 = 1 << 16;
 const ODD: u32 = 1 << 17;
 const BRIEF: u32 = 1 << 20;
 const UNDER_WAY: u32 = 8;
 const BROAD: u32 = 1 << 21;
-/// The first entries are loaded before the previous launch has ended.
+/// Flag: the first entries are loaded before the previous launch has ended.
 pub(in crate::backend::cuda) const AHEAD: u32 = 1 << 19;
 
-/// The constants of a unit of these kernels.
+/// Returns the constants of a unit of these kernels.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let class = unit.size_class();
     let threads = ("THREADS", THREADS);
@@ -103,8 +105,8 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     }
 }
 
-/// Threads per block that streams rows: half as many for values of 4 bytes, so that tiles have as many bytes, and for
-/// short rows.
+/// Returns the threads per block that streams rows: half as many for values of 4 bytes, so that tiles have the same
+/// number of bytes, and for short rows.
 fn stream_threads(value: &str, short: bool) -> u32 {
     if short || value == "f32" { THREADS / 2 } else { THREADS }
 }
@@ -114,7 +116,7 @@ fn stream_threads(value: &str, short: bool) -> u32 {
 pub(in crate::backend::cuda) enum CsrWay {
     /// Several lanes per row, which read memory directly.
     Vector { shape: Shape },
-    /// Tiles of rows in shared memory, which has room for `capacity` nonzeros.
+    /// Tiles of rows in shared memory, with space for `capacity` nonzeros.
     Streamed { shape: Shape, capacity: u32 },
     /// Tiles of equal work, of this class.
     Balanced { shape: Shape, class: u32 },
@@ -122,9 +124,9 @@ pub(in crate::backend::cuda) enum CsrWay {
     Binned,
 }
 
-/// Rows of similar length are streamed, or read by several lanes in small matrices. Otherwise small ones are binned,
-/// and large ones balanced. V: type of values; `scattered`: whether x is read at random all over
-/// ([`asks_spread`](super::asks_spread)).
+/// Chooses the kernel for a product. Rows of similar length are streamed or, in small matrices, read by several lanes.
+/// Otherwise small matrices are binned, and large ones balanced. V is the type of values; `scattered` returns whether x
+/// is read in places that are scattered at random ([`asks_spread`](super::asks_spread)).
 pub(in crate::backend::cuda) fn csr_way<V: Element>(
     extent: RowExtent,
     rows: usize,
@@ -143,8 +145,8 @@ pub(in crate::backend::cuda) fn csr_way<V: Element>(
     csr_unlike::<V>(extent, rows, nonzeros, scattered)
 }
 
-/// The same for a product that is followed by x.y. Small matrices are streamed, which also adds up the sums, if that
-/// gives the same bits: because a thread adds up a row in both kernels, and a real product and sum are one rounding.
+/// As [`csr_way`] for a product that is followed by x.y. Small matrices are streamed, which also computes x.y, if that
+/// gives the same bits: a thread adds up a row in both kernels, and a product and sum of real numbers is rounded once.
 pub(in crate::backend::cuda) fn csr_way_dot<V: Element, T: Scalar>(
     extent: RowExtent,
     rows: usize,
@@ -158,19 +160,19 @@ pub(in crate::backend::cuda) fn csr_way_dot<V: Element, T: Scalar>(
     csr_way::<V>(extent, rows, nonzeros, scattered)
 }
 
-/// Returns whether row lengths are alike enough for one thread per row in a matrix that is read from the second-level
-/// cache.
+/// Returns whether row lengths are similar enough for one thread per row, in a matrix that is read from the
+/// second-level cache.
 fn alike(extent: RowExtent, mean: usize) -> bool {
     extent.longest <= 2 * mean as u64 + 8
 }
 
-/// Returns whether they are alike enough for several lanes per row, which may differ more if blocks still end at about
-/// the same time.
+/// Returns whether row lengths are similar enough for several lanes per row. They may differ more, provided that blocks
+/// still end at about the same time.
 fn alike_in_groups(extent: RowExtent, mean: usize) -> bool {
     extent.longest <= 4 * mean as u64 && extent.fullest <= 48 * mean as u64
 }
 
-/// Several lanes per row by the mean row length, if lengths are alike.
+/// Chooses the kernel for a small matrix: several lanes per row if lengths are similar.
 fn csr_small<V: Element>(
     extent: RowExtent,
     rows: usize,
@@ -178,7 +180,7 @@ fn csr_small<V: Element>(
     scattered: impl FnOnce() -> Result<Option<bool>>,
 ) -> Result<CsrWay> {
     let mean = nonzeros.div_ceil(rows.max(1));
-    // For shorter rows, one thread sums a row, as it also does if x.y is computed.
+    // One thread sums a shorter row, as it also does if x.y is computed.
     let short = mean <= STREAM_LANE;
     let suits = alike(extent, mean) || !short && alike_in_groups(extent, mean);
     if !suits || mean > VECTOR_MEAN {
@@ -196,12 +198,12 @@ fn csr_small<V: Element>(
     Ok(csr_by_lanes(rows, lanes | holding(LANE_UNROLL, each) << UNDER_WAY | AHEAD))
 }
 
-/// The smallest count that holds this number, or the largest count.
+/// Returns the smallest count that covers this number, or the largest count.
 fn holding<const N: usize>(counts: [u32; N], many: u64) -> u32 {
     counts.into_iter().find(|&count| many <= u64::from(count)).unwrap_or(counts[N - 1])
 }
 
-/// Bins, or tiles of equal work.
+/// Chooses between bins and tiles of equal work.
 fn csr_unlike<V: Element>(
     extent: RowExtent,
     rows: usize,
@@ -218,21 +220,21 @@ fn csr_unlike<V: Element>(
     Ok(csr_balanced::<V>(rows, nonzeros, scattered))
 }
 
-/// Several lanes per row for a mean of `mean` nonzeros.
+/// Returns a launch with several lanes per row, for a mean of `mean` nonzeros.
 pub(in crate::backend::cuda) fn csr_vector(rows: usize, mean: usize) -> CsrWay {
     let lanes = (mean / VECTOR_LANE).max(1).next_power_of_two().min(32) as u32;
     let unroll = if lanes == 1 { UNROLL } else { FEW_UNROLL };
     csr_by_lanes(rows, lanes | unroll << UNDER_WAY)
 }
 
-/// The class is the number of lanes and their entries in flight.
+/// Returns the launch for a class, which is the number of lanes and their entries in flight.
 fn csr_by_lanes(rows: usize, class: u32) -> CsrWay {
     let (threads, (lanes, _)) = (vector_threads(class), vector_constants(class));
     let shape = Shape::new(blocks(rows.div_ceil((threads / lanes) as usize)), threads);
     CsrWay::Vector { shape: shape.class(class) }
 }
 
-/// Number of lanes, and nonzeros of each in flight.
+/// Returns the number of lanes of a class, and the nonzeros that each has in flight.
 fn vector_constants(class: u32) -> (u32, u32) {
     let under_way = match class >> UNDER_WAY & 0xff {
         0 => FEW_UNROLL,
@@ -245,7 +247,8 @@ fn vector_threads(class: u32) -> u32 {
     if vector_constants(class).0 > 1 || class & BROAD != 0 { THREADS } else { SCALAR_THREADS }
 }
 
-/// Streamed tiles; a tile is worked off in chunks if the fullest does not fit.
+/// Returns the launch for streamed tiles. If the tile with the most nonzeros does not fit shared memory, it is
+/// processed in chunks.
 pub(in crate::backend::cuda) fn csr_streamed<V: Element>(
     extent: RowExtent,
     rows: usize,
@@ -268,7 +271,7 @@ pub(in crate::backend::cuda) fn csr_streamed<V: Element>(
     CsrWay::Streamed { shape, capacity: capacity as u32 }
 }
 
-/// Tiles of equal work for rows of any lengths.
+/// Returns the launch for tiles of equal work, for rows of any length.
 pub(in crate::backend::cuda) fn csr_balanced<V: Element>(
     rows: usize,
     nonzeros: usize,
@@ -280,13 +283,15 @@ pub(in crate::backend::cuda) fn csr_balanced<V: Element>(
 
 /// The kernel for a product of CSR with several vectors.
 pub(in crate::backend::cuda) enum CsrBlock {
-    /// Tiles of rows, with room for `capacity` nonzeros in shared memory.
+    /// Tiles of rows, with space for `capacity` nonzeros in shared memory.
     Rows { shape: Shape, capacity: u32 },
-    /// Tiles of equal work, and one warp per tile to join the rows that are divided between tiles.
+    /// Tiles of equal work, and a second launch with a warp per tile that joins the rows that are divided between
+    /// tiles.
     Tiles { tiles: usize, shape: Shape, joins: Shape },
 }
 
-/// Lanes for the vectors of a row, 16 bytes each if `aligned` addresses allow it.
+/// Chooses the kernel for several vectors. Lanes take the vectors of a row, 16 bytes each if `aligned` addresses allow
+/// it.
 pub(in crate::backend::cuda) fn csr_block<T: Element, V: Element>(
     extent: RowExtent,
     (rows, nonzeros): (usize, usize),
@@ -312,10 +317,10 @@ pub(in crate::backend::cuda) fn csr_block<T: Element, V: Element>(
     }
     let tile = (BLOCK_THREADS / lanes) as usize;
     let fullest = usize::try_from(extent.fullest).unwrap_or(usize::MAX).saturating_mul(tile.div_ceil(32));
-    // Twice the usual tile: if row lengths vary, a full one is processed in chunks.
+    // Space for twice a mean tile. If row lengths vary, a fuller tile is processed in chunks.
     let room = fullest.saturating_add(3).min(2 * mean * tile + 64).min(STREAM_BYTES / entry - 31);
     let capacity = room.next_multiple_of(32);
-    // Warps store a sum for each of their lanes there.
+    // Warps also store a sum for each of their lanes there.
     let sums = (BLOCK_THREADS / 32 * lanes) as usize * fit * size_of::<T>();
     CsrBlock::Rows {
         shape: shape(blocks(rows.div_ceil(tile))).threads(BLOCK_THREADS).shared((capacity * entry).max(sums)),

@@ -3,20 +3,20 @@
 use super::{Shape, Unit};
 use crate::backend::cuda::chip::Chip;
 
-/// Threads of a block for large fronts, which tiles of products are distributed to.
+/// Threads of a block for large fronts. The tiles of products are divided among them.
 const THREADS: u32 = 256;
 /// The maximum number of rows in a front that one block of threads eliminates in shared memory, by class, and the
-/// threads of such a block. Of wide numbers the last class would not fit.
+/// threads of such a block. For complex doubles the last class would not fit.
 const SMALL: [usize; 3] = [16, 32, 64];
 const SMALL_THREADS: [u32; 3] = [32, 64, 256];
-/// Threads of a block in solves with a front: for the smaller classes of small ones, and for others.
+/// Threads of a block in solves: for all classes of small fronts but the last, and for other fronts.
 pub(in crate::backend::cuda) const FRONT_SOLVES: [u32; 2] = [32, 128];
-/// The classes of the unit for small fronts, and of that for solves.
+/// The classes of the units for small fronts, and for solves.
 pub(in crate::backend::cuda) const FRONT_CLASSES: [u32; 3] = [16, 32, 64];
 pub(in crate::backend::cuda) const FRONT_SOLVE_CLASSES: [u32; 3] =
     [FRONT_SOLVES[0], FRONT_SOLVES[1], THREADS];
 
-/// Rows of small fronts with numbers of `bytes` bytes, by class.
+/// Returns the maximum number of rows of small fronts, by class, for numbers of `bytes` bytes.
 pub(in crate::backend::cuda) fn small_fronts(bytes: usize) -> &'static [usize] {
     if bytes > 8 { &SMALL[..2] } else { &SMALL }
 }
@@ -33,24 +33,24 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     }
 }
 
-/// A block of threads for each of `fronts` small fronts of a class, with numbers of `bytes` bytes: the front, and its V
-/// with at most a quarter of that.
+/// Returns a launch with a block of threads for each of `fronts` small fronts of a class, with numbers of `bytes`
+/// bytes. Shared memory has space for the front, and for its V, which takes at most a quarter of that.
 pub(in crate::backend::cuda) fn fronts_small(bytes: usize, class: usize, fronts: usize) -> Shape {
     let rows = SMALL[class];
     Shape::new(fronts as u32, SMALL_THREADS[class]).class(rows as u32).shared(rows * rows * 5 / 4 * bytes)
 }
 
-/// A block of threads for each of `tiles` tiles of large fronts.
+/// Returns a launch with a block of threads for each of `tiles` tiles of large fronts.
 pub(in crate::backend::cuda) fn fronts_large(tiles: usize) -> Shape {
     Shape::new(tiles as u32, THREADS)
 }
 
-/// A block of threads for each of `parts` parts of fronts that a solve goes through by parts.
+/// Returns a launch with a block of threads for each of `parts` parts of fronts that solves divide among blocks.
 pub(in crate::backend::cuda) fn fronts_by_parts(parts: usize) -> Shape {
     Shape::new(parts as u32, THREADS).class(THREADS)
 }
 
-/// The entries of a matrix.
+/// Returns the launch for the entries of a matrix.
 pub(in crate::backend::cuda) fn front_entries(chip: Chip, bytes: usize, entries: usize) -> Shape {
     let class = small_fronts(bytes).len() - 1;
     let shape = super::elementwise(chip, entries);
@@ -58,7 +58,7 @@ pub(in crate::backend::cuda) fn front_entries(chip: Chip, bytes: usize, entries:
     Shape::new(shape.blocks * THREADS / threads, threads).class(SMALL[class] as u32)
 }
 
-/// The entries of vectors.
+/// Returns the launch for the entries of vectors.
 pub(in crate::backend::cuda) fn front_vectors(chip: Chip, entries: usize) -> Shape {
     super::elementwise(chip, entries).threads(THREADS).class(THREADS)
 }

@@ -10,21 +10,21 @@ const BFS_THREADS: u32 = 1024;
 pub(in crate::backend::cuda) const BFS_CHUNK: u32 = 256;
 const ORDER_THREADS: u32 = 512;
 const THREADS: u32 = 256;
-/// Blocks per cluster, in order of preference. Every chip with clusters allows eight; one block is no cluster.
+/// Blocks per cluster, in order of preference. Every chip with clusters supports eight; one block means no cluster.
 pub(in crate::backend::cuda) const CLUSTERS: [u32; 4] = [LARGEST_CLUSTER, 8, 4, 1];
-/// Vertices of a frontier that one cluster processes in a Cuthill-McKee ordering, and how many of them a block can
-/// hold.
+/// The maximum number of vertices in a frontier that one cluster processes in a Cuthill-McKee ordering, and how many of
+/// them fit a block.
 const NARROW: u32 = 8192;
 const NARROW_OF_BLOCK: u32 = 512;
-/// Threads per row if every row is read once.
+/// Threads per row if each row is read once.
 const LANES: u32 = 8;
 
-/// Seconds to load the kernels of an ordering from the cache, once in a process, and to compile them, once on a
+/// Seconds to load the kernels of an ordering from the cache, once in a process, and seconds to compile them, once on a
 /// machine.
 pub(in crate::backend::cuda) const ORDER_LOADING: f64 = 2.5e-3;
 pub(in crate::backend::cuda) const ORDER_COMPILING: f64 = 3.0;
 
-/// Entries of a row that a block can sort in shared memory.
+/// The maximum number of entries in a row that a block can sort in shared memory.
 pub(in crate::backend::cuda) const PERMUTE_LONGEST: usize = 4096;
 
 pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
@@ -63,57 +63,57 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
     })
 }
 
-/// One block per multiprocessor (more would take longer to synchronise), in clusters.
+/// Returns launches with one block per multiprocessor, in clusters. More blocks would take longer to synchronise.
 pub(in crate::backend::cuda) fn bfs(chip: Chip) -> impl Iterator<Item = Shape> {
     let blocks = chip.multiprocessors as usize;
     in_clusters(chip, Shape::resident(blocks, BFS_THREADS))
 }
 
-/// As many blocks as are resident, for a level on one of several ranks.
+/// Returns a launch with as many blocks as can be resident, for a level on one of several ranks.
 pub(in crate::backend::cuda) fn bfs_part(chip: Chip) -> Shape {
     Shape::new(8 * chip.multiprocessors, THREADS)
 }
 
-/// One thread per vertex, for the kernels before and after the search.
+/// Returns a launch with a thread per vertex, for the kernels before and after the search.
 pub(in crate::backend::cuda) fn bfs_parents(n: usize) -> Shape {
     Shape::new(n.div_ceil(BFS_THREADS as usize) as u32, BFS_THREADS)
 }
 
-/// One block per multiprocessor, at most as many as a team may have, in clusters in order of preference if the chip has
-/// them.
+/// Returns launches with one block per multiprocessor, but at most as many as a team may have, in clusters if the chip
+/// has them, in order of preference.
 pub(in crate::backend::cuda) fn cuthill_mckee(chip: Chip) -> impl Iterator<Item = Shape> {
     let blocks = chip.multiprocessors.min(255) as usize;
     in_clusters(chip, Shape::resident(blocks, ORDER_THREADS))
 }
 
-/// The shape in clusters of each size that is worth trying.
+/// Returns the shape in clusters of each size that the chip supports.
 fn in_clusters(chip: Chip, shape: Shape) -> impl Iterator<Item = Shape> {
     let sizes = CLUSTERS.into_iter().filter(move |&size| size <= chip.cluster);
     sizes.map(move |size| shape.class(size).together(Together::Clusters(size)))
 }
 
-/// Maximum number of tiles that a level of `n` vertices may have.
+/// Returns the maximum number of tiles of a level with `n` vertices.
 pub(in crate::backend::cuda) fn cuthill_mckee_tiles(chip: Chip, n: usize) -> usize {
     n / ORDER_THREADS as usize + chip.multiprocessors as usize + 1
 }
 
-/// One thread per vertex.
+/// Returns a launch with a thread per vertex.
 pub(in crate::backend::cuda) fn per_vertex(chip: Chip, n: usize) -> Shape {
     strided(chip, n.div_ceil(THREADS as usize))
 }
 
-/// [`LANES`] threads per row.
+/// Returns a launch with [`LANES`] threads per row.
 pub(in crate::backend::cuda) fn per_row(chip: Chip, rows: usize) -> Shape {
     strided(chip, rows.div_ceil((THREADS / LANES) as usize))
 }
 
-/// Several threads per row that is gathered, about as many as its mean number of entries, within limits.
+/// Returns a launch with several threads per row: about as many as its mean number of entries, within limits.
 pub(in crate::backend::cuda) fn permute(chip: Chip, rows: usize, nonzeros: usize) -> Shape {
     let lanes = if nonzeros / rows.max(1) > 24 { 32 } else { 8 };
     strided(chip, rows.div_ceil((THREADS / lanes) as usize)).class(lanes)
 }
 
-/// One block per row.
+/// Returns a launch with a block per row.
 pub(in crate::backend::cuda) fn permute_long(chip: Chip, rows: usize) -> Shape {
     strided(chip, rows)
 }

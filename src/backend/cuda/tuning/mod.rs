@@ -1,5 +1,5 @@
-//! All tuning constants of the device's kernels, chosen by type, size class and chip. The text of an algorithm has
-//! none: constants are macros on the compiler's command line, and launches get their shapes here.
+//! All tuning constants of the device's kernels, chosen by type, size class and chip. Kernel sources contain none:
+//! constants are macros on the compiler's command line, and launches get their shapes here.
 
 mod balanced;
 mod batch;
@@ -83,22 +83,23 @@ use super::shape::Shape;
 
 /// Threads per block of elementwise kernels.
 const ELEMENTWISE_THREADS: u32 = 256;
-/// Elements in flight per thread there, in units of sixteen bytes.
+/// Elements in flight per thread of these kernels, in units of sixteen bytes.
 const ELEMENTWISE_UNROLL: u32 = 4;
-/// Maximum number of blocks of a reduction: there is memory for that number of partial results.
+/// Maximum number of blocks of a reduction. There is memory for this number of partial results.
 pub(super) const PARTIALS: usize = 4096;
 /// Threads per block of a reduction.
 const SUM_THREADS: u32 = 512;
-/// Loads of sixteen bytes in flight per thread and operand there.
+/// Loads of sixteen bytes in flight per thread and operand of a reduction.
 const SUM_UNROLL: u32 = 4;
-/// Vectors of sixteen bytes in flight per thread and operand in the steps of a Krylov iteration, which have more
-/// operands.
+/// Vectors of sixteen bytes in flight per thread and operand in the steps of a Krylov iteration. There are fewer
+/// because these steps have more operands.
 const KRYLOV_UNROLL: u32 = 2;
 
-/// Warps per block if each has a small dense system of its own in shared memory.
+/// Warps per block if each warp has a small dense system in shared memory: for elements of up to 8 bytes, and for
+/// larger ones.
 const DENSE_WARPS: [u32; 2] = [4, 2];
 
-/// The constants that a unit is compiled with, as macros.
+/// Returns the constants with which a unit is compiled, as macros.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     match unit.source() {
         "memory.cu" | "post.cu" => vec![("THREADS", ELEMENTWISE_THREADS)],
@@ -113,7 +114,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             ("MAX_PARTIALS", PARTIALS as u32),
         ],
         "krylov.cu" | "krylov_block.cu" => krylov_constants(),
-        // The first constant of `peers`, its number of threads, is left out: this kernel has its own.
+        // The first constant of `peers`, its number of threads, is omitted, because this kernel has another.
         "cg_part.cu" => [krylov_constants(), peers::constants()[1..].to_vec()].concat(),
         "chebyshev.cu" | "grid.cu" | "precision.cu" => {
             vec![("THREADS", ELEMENTWISE_THREADS)]
@@ -183,14 +184,13 @@ fn krylov_constants() -> Vec<(&'static str, u32)> {
 }
 
 /// Returns whether the kernels of a unit wait for the previous launch themselves (`after_predecessors`), so that they
-/// can be launched while it ends: products and the steps of recurrences, which for small systems are shorter than a
-/// launch.
+/// can be launched while it ends. These are products and the steps of recurrences, which take less time than a launch
+/// for small systems.
 pub(super) fn starts_early(unit: &Unit) -> bool {
     products::starts_early(unit.source())
 }
 
-/// Returns whether a chip of this capability can ask for a unit: chips before 9.0 have neither clusters nor copies in
-/// bulk.
+/// Returns whether a chip of this capability can use a unit: chips before 9.0 have neither clusters nor copies in bulk.
 pub(super) fn suits(unit: &Unit, capability: (u32, u32)) -> bool {
     let alone = match unit.source() {
         "cg_resident.cu" | "minres_resident.cu" => resident::cluster(unit.size_class()) <= 1,
@@ -201,13 +201,13 @@ pub(super) fn suits(unit: &Unit, capability: (u32, u32)) -> bool {
     alone || capability >= (9, 0)
 }
 
-/// Returns whether the kernels of a unit depend on x in the first-level cache, so that shared memory should take no
-/// more of it than needed.
+/// Returns whether the kernels of a unit depend on x in the first-level cache, so that shared memory should take only
+/// as much of it as needed.
 pub(super) fn wants_cache(unit: &Unit) -> bool {
     unit.source() == "csr_balanced.cu"
 }
 
-/// One warp for each of `systems` small dense systems with elements of the given number of bytes.
+/// Returns a launch with a warp for each of `systems` small dense systems with elements of `element_bytes` bytes.
 pub(super) fn dense(chip: Chip, systems: usize, element_bytes: usize) -> Shape {
     let warps = DENSE_WARPS[usize::from(element_bytes > 8)];
     let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / (32 * warps));
@@ -215,8 +215,8 @@ pub(super) fn dense(chip: Chip, systems: usize, element_bytes: usize) -> Shape {
     Shape::new(blocks as u32, 32 * warps)
 }
 
-/// Returns whether products and sums are rounded one by one, as on the host. In the steps of a solver, scaling by a
-/// diagonal of powers of two then changes no bit; they wait for memory, so it costs no time.
+/// Returns whether each product and sum is rounded separately, as on the host. In the steps of a solver, scaling by a
+/// diagonal of powers of two then changes no bit. These kernels wait for memory, so this costs no time.
 pub(super) fn rounds_as_written(unit: &Unit) -> bool {
     matches!(
         unit.source(),
@@ -244,23 +244,25 @@ pub(super) fn rounds_as_written(unit: &Unit) -> bool {
     )
 }
 
-/// Rows per block of a matrix that interpolates: 41 KB of sums of the widest numbers.
+/// Rows per block in the products with an interpolating prolongation: the sums take 41 KB for the largest type.
 const INTERPOLATED_ROWS: u32 = 32;
 
-/// Three threads for each row, in whole blocks.
+/// Returns a launch with three threads for each row, in whole blocks.
 pub(super) fn three_a_row(rows: usize) -> Shape {
     Shape::new(rows.div_ceil(INTERPOLATED_ROWS as usize) as u32, 3 * INTERPOLATED_ROWS)
 }
 
-/// Enough blocks for every element once, at most twice as many as the chip holds: kernels loop with a grid stride.
+/// Returns a launch with enough blocks for every element once, but at most twice as many as the chip holds: kernels
+/// loop with a grid stride.
 pub(super) fn elementwise(chip: Chip, n: usize) -> Shape {
     let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / ELEMENTWISE_THREADS);
     let needed = n.div_ceil(ELEMENTWISE_THREADS as usize * ELEMENTWISE_UNROLL as usize);
     Shape::new(needed.min(2 * resident as usize) as u32, ELEMENTWISE_THREADS)
 }
 
-/// Blocks of a reduction: at least one, which writes the zero of an empty input, and no more than there is memory for
-/// partial results. It depends on the size and the chip alone, so that a sum has the same bits every time.
+/// Returns the launch of a reduction: at least one block, which writes the zero of an empty input, and no more than
+/// there is memory for partial results. It depends only on the size and the chip, so that a sum has the same bits every
+/// time.
 pub(super) fn sum(chip: Chip, n: usize, element_bytes: usize) -> Shape {
     let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / SUM_THREADS);
     let tile = SUM_THREADS as usize * SUM_UNROLL as usize * (16 / element_bytes).max(1);
@@ -268,7 +270,7 @@ pub(super) fn sum(chip: Chip, n: usize, element_bytes: usize) -> Shape {
     Shape::new(blocks as u32, SUM_THREADS)
 }
 
-/// Blocks of a reduction inside a Krylov step: as in [`sum`], with fewer elements in flight per thread.
+/// Returns the launch of a reduction inside a Krylov step: as [`sum`], with fewer elements in flight per thread.
 pub(super) fn krylov_sum(chip: Chip, n: usize, element_bytes: usize) -> Shape {
     let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / SUM_THREADS);
     let tile = SUM_THREADS as usize * KRYLOV_UNROLL as usize * (16 / element_bytes).max(1);
@@ -278,33 +280,33 @@ pub(super) fn krylov_sum(chip: Chip, n: usize, element_bytes: usize) -> Shape {
 /// Blocks per multiprocessor of the elementwise half of a Krylov step on one of several ranks.
 const PART_BLOCKS: u32 = 4;
 
-/// The elementwise half of a Krylov step: one block per tile, 3 % faster than a grid stride. At least one block, which
-/// computes the scalars.
+/// Returns the launch of the elementwise half of a Krylov step: a block per tile, which is 3 % faster than a grid
+/// stride, but at least one block, which computes the scalars.
 pub(super) fn krylov_map(n: usize, element_bytes: usize) -> Shape {
     let tile = ELEMENTWISE_THREADS as usize * KRYLOV_UNROLL as usize * (16 / element_bytes).max(1);
     Shape::new(n.div_ceil(tile).clamp(1, i32::MAX as usize) as u32, ELEMENTWISE_THREADS)
 }
 
-/// The same on one of several ranks, whose blocks read the sums of all ranks from their windows when they start. That
-/// takes a wave of blocks 2.4 us longer on an H100, and 64 10^6 unknowns have 59 waves, so blocks loop with a grid
-/// stride.
+/// As [`krylov_map`] on one of several ranks, whose blocks read the sums of all ranks from their windows when they
+/// start. That takes a wave of blocks 2.4 us longer on an H100, and 64 10^6 unknowns have 59 waves, so blocks loop with
+/// a grid stride.
 pub(super) fn krylov_part_map(chip: Chip, n: usize, element_bytes: usize) -> Shape {
     let shape = krylov_map(n, element_bytes);
     Shape::new(shape.blocks.min(PART_BLOCKS * chip.multiprocessors), shape.threads)
 }
 
-/// Neighbouring elements that a block of it computes at a time.
+/// Returns the number of neighbouring elements that a block of [`krylov_part_map`] computes at a time.
 pub(super) fn krylov_piece(element_bytes: usize) -> usize {
     ELEMENTWISE_THREADS as usize * (16 / element_bytes).max(1)
 }
 
-/// A reduction of `k` interleaved vectors with `n` elements in total: as in [`sum`], with room for k partial results
-/// per block.
+/// Returns the launch of a reduction of `k` interleaved vectors with `n` elements in all: as [`sum`], with k partial
+/// results per block.
 pub(super) fn block_sum(chip: Chip, k: usize, n: usize, element_bytes: usize) -> Shape {
     sums_of_rows(chip, k, n, element_bytes, SUM_UNROLL, PARTIALS / k)
 }
 
-/// The launch of such a sum inside a Krylov step, as in [`krylov_sum`].
+/// Returns the launch of such a reduction inside a Krylov step, as [`krylov_sum`].
 pub(super) fn krylov_block_sum(chip: Chip, k: usize, n: usize, element_bytes: usize) -> Shape {
     sums_of_rows(chip, k, n, element_bytes, KRYLOV_UNROLL, usize::MAX)
 }
@@ -315,25 +317,27 @@ fn sums_of_rows(chip: Chip, k: usize, n: usize, element_bytes: usize, unroll: u3
     Shape::new(n.div_ceil(tile).clamp(1, resident.min(most)) as u32, SUM_THREADS)
 }
 
-/// The elementwise half of a Krylov step of `k` systems: one block per tile.
+/// Returns the launch of the elementwise half of a Krylov step of `k` systems, with a block per tile.
 pub(super) fn krylov_block_map(k: usize, n: usize, element_bytes: usize) -> Shape {
     let tile = whole_rows(ELEMENTWISE_THREADS, k) * KRYLOV_UNROLL as usize * (16 / element_bytes).max(1);
     Shape::new(n.div_ceil(tile).clamp(1, i32::MAX as usize) as u32, ELEMENTWISE_THREADS)
 }
 
-/// Threads per block that take part if each keeps its column: a multiple of k (`of_whole_rows` in column_sums.cuh).
+/// Returns the number of threads per block that take part if each keeps its column: a multiple of k (`of_whole_rows` in
+/// column_sums.cuh).
 fn whole_rows(threads: u32, k: usize) -> usize {
     threads as usize / k * k
 }
 
-/// One thread per row of a stored matrix, in the unit of its kernels that has no class.
+/// Returns a launch with a thread per row of a stored matrix, in the unit without a class.
 pub(super) fn rows(chip: Chip, rows: usize) -> Shape {
     let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / grid::THREADS);
     let needed = rows.div_ceil(grid::THREADS as usize);
     Shape::new(needed.min(4 * resident as usize) as u32, grid::THREADS).class(2)
 }
 
-/// A product with a CSR matrix: lanes per row by the mean row length, rounded up to a power of two.
+/// Returns the launch of a product with a CSR matrix. The lanes per row follow from the mean row length, rounded up to
+/// a power of two.
 pub(super) fn csr(chip: Chip, rows: usize, nonzeros: usize) -> Shape {
     let lanes = (nonzeros.div_ceil(rows.max(1)).next_power_of_two() / 2).clamp(2, 32) as u32;
     let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / grid::THREADS);
@@ -345,7 +349,7 @@ pub(super) fn csr(chip: Chip, rows: usize, nonzeros: usize) -> Shape {
 mod tests {
     use super::super::compile::catalogue;
 
-    /// The constants of every unit can be computed from the names that the unit has.
+    /// The constants of every unit of the catalogue can be computed from the types that the unit names.
     #[test]
     fn every_unit_has_its_constants() {
         for unit in catalogue() {

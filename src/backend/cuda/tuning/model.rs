@@ -1,17 +1,17 @@
-//! A model of how fast products in each format are, for choosing a format before measuring.
+//! A model of the speed of products in each format, for choosing a format before measuring.
 
 use crate::backend::ProductModel;
 
-/// Measured on an H200: each format's share of copy bandwidth on its own bytes, about the mean of 7 and 27 points in
-/// f64 and f32. ELL's share is that of matrices that fit the second-level cache, since SELL is always faster with
-/// larger ones. Examining a sample, and the part of a trial that does not depend on sizes, takes 4 ms. Converting to
-/// SELL takes as long as 3 to 4 products, to the compressed format 6 to 8. The cost of entries far from their rows is
-/// that of 16 random columns per row, with 2 000 000 rows.
+/// Measured on an H200. For each format, the fraction of copy bandwidth that it reaches on its own bytes, about the
+/// mean of 7 and 27 points in f64 and f32. The fraction of ELL is that of matrices that fit the second-level cache,
+/// because SELL is always faster for larger ones. To examine a sample, and the part of a trial that does not depend on
+/// sizes, takes 4 ms. A conversion to SELL takes as long as 3 to 4 products, to the compressed format 6 to 8. The cost
+/// of entries far from the diagonal is that of 16 random columns per row, with 2 000 000 rows.
 ///
-/// Latencies of products, from 21 files of 10^5 to 10^6 nonzeros: 0.8 us in ELL, a time in which 5 MB are read from
-/// memory and the second-level cache; in CSR 0.1 more (its offsets are read first), in others up to 1.5 more, and 5
-/// with several launches. A thread with its own row takes 0.07 to 0.1 us per entry, twice as long with jagged
-/// diagonals.
+/// Latencies of products, from 21 files of 10^5 to 10^6 nonzeros: 0.8 us in ELL, the time to read 5 MB from memory and
+/// the second-level cache; 0.1 us more in CSR, whose offsets are read first; up to 1.5 us more in other formats, and 5
+/// us more with several launches. If a thread processes a whole row, an entry takes 0.07 to 0.1 us, and twice as long
+/// with jagged diagonals.
 pub(in crate::backend::cuda) const PRODUCT_MODEL: ProductModel = ProductModel::new(
     5e6,
     1.7e10,

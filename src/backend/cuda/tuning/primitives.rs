@@ -1,5 +1,5 @@
-//! Launches of the primitives' kernels: the line of the table of constants that a launch uses, and its shape, which
-//! follows from these constants (`kernels/README.md`).
+//! Launches of the primitives' kernels: a launch uses a line of the table of constants, and its shape follows from
+//! these constants (`kernels/README.md`).
 
 use super::PARTIALS;
 use super::table::{self, Choice};
@@ -7,18 +7,18 @@ use super::{ELEMENTWISE_THREADS, Shape};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
 
-/// Maximum shared memory that kernels declare statically.
+/// Maximum number of bytes of shared memory that kernels declare statically.
 const STATIC_SHARED: usize = 2 << 10;
 
 fn choose(kernel: &'static str, variant: &str, n: usize) -> Choice {
     match table::pick(kernel, variant, n) {
         Some(choice) => choice,
-        // The rows of the table are part of the program, and a test checks that one exists for each kernel.
+        // The lines of the table are part of the program, and a test checks that each kernel has one.
         None => unreachable!("no constants for {kernel} {variant}"),
     }
 }
 
-/// The choice with its tile halved until it fits the chip.
+/// Returns the choice, with its tile halved until it fits the chip.
 fn fit(chip: Chip, choice: Choice, bytes: impl Fn(Choice) -> usize) -> Choice {
     choice.fit((chip.shared_a_block as usize).saturating_sub(STATIC_SHARED), bytes)
 }
@@ -37,8 +37,8 @@ fn resident_blocks(chip: Chip, threads: u32) -> usize {
 
 /// Files with elementwise kernels.
 const ELEMENTWISE: [&str; 4] = ["index", "keys", "number", "pack"];
-/// The constants of a unit of the primitives: those of the line whose number is in its class, and for a file with
-/// several kernels also those of the other kernels' lines.
+/// Returns the constants of a unit of the primitives: those of the line whose number is in its class and, for a file
+/// with several kernels, also those of the other kernels' lines.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let file = unit.source().trim_end_matches(".cu");
     if !table::has(file) && !ELEMENTWISE.contains(&file) {
@@ -63,7 +63,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     constants
 }
 
-/// The class of a unit for this number of elements.
+/// Returns the class of a unit for this number of elements.
 pub(in crate::backend::cuda) fn class_of(kernel: &str, variant: &str, n: usize) -> u32 {
     table::pick(kernel, variant, n).map_or(0, Choice::class)
 }
@@ -76,7 +76,8 @@ fn bytes_name(bytes: usize) -> &'static str {
     }
 }
 
-/// 32-bit words of a look-back value that holds an element and a count of runs (`open_run.cuh`).
+/// Returns the number of 32-bit words of a look-back value that consists of an element and a count of runs
+/// (`open_run.cuh`).
 fn run_words(value_bytes: usize, n: usize) -> usize {
     let wide = n as u64 >> 32 != 0 || value_bytes > 4;
     if value_bytes > 8 {
@@ -88,7 +89,8 @@ fn run_words(value_bytes: usize, n: usize) -> usize {
     }
 }
 
-/// A reduction. The grid determines the bits of a floating-point sum, so it depends on size and chip alone.
+/// Returns the launch of a reduction. The grid determines the bits of a floating-point sum, so it depends only on size
+/// and chip.
 pub(in crate::backend::cuda) fn reduce(chip: Chip, n: usize, element_bytes: usize) -> Shape {
     let choice = choose("reduce", "*", n);
     let chunk = elements(choice, "UNROLL") * 16 / element_bytes;
@@ -97,7 +99,7 @@ pub(in crate::backend::cuda) fn reduce(chip: Chip, n: usize, element_bytes: usiz
     Shape::new(blocks as u32, threads).class(choice.class())
 }
 
-/// An exclusive prefix sum in one pass, and the number of look-back words that it needs.
+/// Returns the launch of an exclusive prefix sum in one pass, and the number of look-back words that it needs.
 pub(in crate::backend::cuda) fn scan(
     chip: Chip,
     n: usize,
@@ -112,9 +114,9 @@ pub(in crate::backend::cuda) fn scan(
     (shape, tiles(n, tile) * out_bytes.div_ceil(4))
 }
 
-/// The same as [`scan`] on chips that copy in bulk, for elements of 4 and 8 bytes; `None` if [`scan`] is faster.
+/// As [`scan`] on chips that copy in bulk, for elements of 4 and 8 bytes; `None` if [`scan`] is faster.
 pub(in crate::backend::cuda) fn scan_bulk(chip: Chip, n: usize, bytes: usize) -> Option<(Shape, usize)> {
-    /// Threads in addition to those that add: one warp that loads and one that looks back.
+    /// Threads in addition to those that add: a warp that loads and a warp that looks back.
     const OTHERS: u32 = 64;
     if chip.capability < (9, 0) || !matches!(bytes, 4 | 8) {
         return None;
@@ -129,7 +131,7 @@ pub(in crate::backend::cuda) fn scan_bulk(chip: Chip, n: usize, bytes: usize) ->
     Some((shape.shared(shared), tiles(n, tile) * bytes / 4))
 }
 
-/// A scan with any operation.
+/// Returns the launch of a scan with any operation, and the number of look-back words.
 pub(in crate::backend::cuda) fn scan_any(chip: Chip, n: usize, bytes: usize) -> (Shape, usize) {
     let choice = choose("scan_any", "*", n);
     let choice = fit(chip, choice, |choice| elements(choice, "ITEMS") * (bytes + 1));
@@ -138,7 +140,8 @@ pub(in crate::backend::cuda) fn scan_any(chip: Chip, n: usize, bytes: usize) -> 
     (shape.shared(tile * (bytes + 1)), tiles(n, tile) * run_words(bytes, n))
 }
 
-/// A selection of elements of the given size; with `POSITIONS` it keeps their positions instead.
+/// Returns the launch of a selection of elements of this size, and the number of look-back words. With `POSITIONS`,
+/// their positions are selected instead.
 pub(in crate::backend::cuda) fn compact(
     chip: Chip,
     mode: &'static str,
@@ -154,7 +157,7 @@ pub(in crate::backend::cuda) fn compact(
     (shape.shared(shared(choice)).variant("MODE", mode), tiles(n, tile) * 2)
 }
 
-/// A reduction by key in one pass.
+/// Returns the launch of a reduction by key in one pass, and the number of look-back words.
 pub(in crate::backend::cuda) fn reduce_by_key(
     chip: Chip,
     n: usize,
@@ -168,7 +171,7 @@ pub(in crate::backend::cuda) fn reduce_by_key(
     (shape.shared(shared(choice)), tiles(n, tile) * run_words(value_bytes, n))
 }
 
-/// Radix sort's launches for one size and combination of types.
+/// The launches of radix sort for one size and combination of types.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::backend::cuda) struct Sort {
     choice: Choice,
@@ -196,7 +199,7 @@ impl Sort {
         Sort { choice, chip, n, shared: shared(choice), one_block }
     }
 
-    /// True if one block sorts everything.
+    /// Returns whether one block sorts everything.
     pub(in crate::backend::cuda) fn one_block(&self) -> bool {
         self.one_block
     }
@@ -205,7 +208,7 @@ impl Sort {
         tiles(self.n, elements(self.choice, "ITEMS"))
     }
 
-    /// The launch of a pass, or of the one block that sorts everything.
+    /// Returns the launch of a pass, or of the one block that sorts everything.
     pub(in crate::backend::cuda) fn pass(&self) -> Shape {
         let blocks = if self.one_block { 1 } else { self.tiles() };
         Shape::new(blocks as u32, self.choice.get("THREADS")).class(self.choice.class()).shared(self.shared)
@@ -225,8 +228,8 @@ impl Sort {
 pub(in crate::backend::cuda) enum Histogram {
     /// Every block counts all bins in shared memory.
     Shared(Shape),
-    /// Keys are first grouped by these bits, and blocks count the bins of a group in shared memory. If there is no
-    /// memory for a second array of keys, the last shape is used, with a cache.
+    /// Keys are first grouped by these bits, and then each block counts the bins of a group in shared memory. If there
+    /// is no memory for a second array of keys, they are counted through a cache with the second shape.
     Grouped(Shape, std::ops::Range<u32>, Shape),
     /// Bins are counted through a cache in shared memory.
     Cached(Shape),
@@ -256,15 +259,15 @@ pub(in crate::backend::cuda) fn histogram(n: usize, bins: usize) -> Histogram {
     }
 }
 
-/// Bytes of shared memory of a tile of `merge.cu`.
+/// Returns the bytes of shared memory of a tile of `merge.cu`.
 fn merge_bytes(choice: Choice, key_bytes: usize, value_bytes: usize) -> usize {
     let tile = elements(choice, "ITEMS");
     let spread = if choice.get("ITEMS") % 2 == 1 { tile } else { tile + tile / 16 };
     tile * value_bytes + spread * (key_bytes + if value_bytes > 0 { 2 } else { 0 })
 }
 
-/// A merge, or a step of a merge sort: elements per tile, a launch with one block per tile, and one with one thread per
-/// tile.
+/// Returns, for a merge or a step of a merge sort, the number of elements per tile, a launch with a block per tile, and
+/// a launch with a thread per tile.
 pub(in crate::backend::cuda) fn merge(
     chip: Chip,
     n: usize,
@@ -279,8 +282,8 @@ pub(in crate::backend::cuda) fn merge(
     (tile, merge, Shape::new(blocks.div_ceil(threads as usize) as u32, threads).class(choice.class()))
 }
 
-/// A sort of segments of at most `longest` elements by one block each: the maximum number of elements per block, and
-/// the launch.
+/// Returns, for segments of at most `longest` elements that are sorted by a block each, the maximum number of elements
+/// per block, and the launch.
 pub(in crate::backend::cuda) fn merge_segments(
     chip: Chip,
     longest: usize,
@@ -294,7 +297,8 @@ pub(in crate::backend::cuda) fn merge_segments(
     (elements(choice, "ITEMS"), shape.shared(shared(choice)))
 }
 
-/// A sort of short segments: the maximum length, the launch that computes where tiles start, and that of the tiles.
+/// Returns, for short segments, their maximum length, the launch that computes where tiles start, and that of the
+/// tiles.
 pub(in crate::backend::cuda) fn short_segments(n: usize) -> (usize, Shape, Shape) {
     let choice = choose("segmented_sort", "*", n);
     let (tiles, threads) = (tiles(n, elements(choice, "ITEMS")), choice.get("THREADS"));
@@ -302,8 +306,8 @@ pub(in crate::backend::cuda) fn short_segments(n: usize) -> (usize, Shape, Shape
     (choice.get("SHORT") as usize, find, Shape::new(tiles as u32, threads).class(choice.class()))
 }
 
-/// Reductions and scans of segments: words of look-back, words of scratch memory, the launch that partitions, and that
-/// of the tiles.
+/// Returns, for reductions and scans of segments, the numbers of words of look-back and of temporary memory, the launch
+/// that partitions, and that of the tiles.
 pub(in crate::backend::cuda) fn segmented(
     chip: Chip,
     n: usize,

@@ -5,48 +5,50 @@ use super::grid::{THREADS, blocks};
 use super::{Chip, Shape, Unit};
 use crate::scalar::Element;
 
-/// Entries in flight with one thread per row of a small matrix in ELL or SELL. The second number holds if rows have
+/// Entries in flight with one thread per row of a small matrix in ELL or SELL. The second number applies if rows have
 /// more entries than the first, including padding.
 const COLUMN_UNROLL: [u32; 2] = [8, 12];
-/// Entries per row in flight in SELL, and the same for rows with many; with fewer entries, as many as there are.
+/// Entries per row in flight in SELL, and the same for rows with many entries. A row with fewer entries has all of them
+/// in flight.
 const SELL_UNROLL: [u32; 2] = [7, 9];
-/// Mean entries per row above which sections bypass the first-level cache, with one thread per row: 2 to 4 % faster
-/// with 81, but 1 % slower with 27.
+/// Above this mean number of entries per row, slices bypass the first-level cache, with one thread per row: 2 to 4 %
+/// faster with 81 entries, but 1 % slower with 27.
 const SELL_WIDE: usize = 40;
 /// Threads per block of SELL products with one row per thread, and with two.
 const SELL_THREADS: [u32; 2] = [128, 64];
-/// Number of rows from which on blocks have more threads: starting a block takes more than a nanosecond, but each
+/// From this number of rows on, blocks have more threads: to start a block takes more than a nanosecond, but each
 /// multiprocessor should have some.
 const SELL_BROAD_ROWS: usize = 1 << 15;
-/// Rows per block of products with diagonals, where a thread has one or two rows, and the same for wide rows; entries
-/// per row in flight. The chip starts 0.8 blocks per nanosecond, which with 128 rows per block is too few for 5 and 7
-/// diagonals in single precision.
+/// Rows per block of products with diagonals, with one or two rows per thread, and the same for rows of many entries.
+/// The chip starts 0.8 blocks per nanosecond, which with 128 rows per block is too slow for 5 and 7 diagonals in single
+/// precision.
 const DIA_ROWS: u32 = 256;
 const DIA_WIDE_ROWS: u32 = 128;
-/// Entries per row in flight, and the same if half of a matrix with wide rows is stored.
+/// Entries per row in flight, and the same if half of a matrix with many entries per row is stored.
 const DIA_UNROLL: [u32; 2] = [7, 14];
-/// Minimum blocks per multiprocessor if half is stored, and with sums of 16 bytes; rows per thread with x.y; bytes of
-/// all diagonals from which on storing half of them is worthwhile: more than the second-level cache holds.
+/// If half of a matrix is stored: minimum number of blocks per multiprocessor, also with sums of 16 bytes; rows per
+/// thread with x.y; and the number of bytes of all diagonals from which on this is worthwhile, more than the
+/// second-level cache holds.
 const HALF_BLOCKS: [u32; 2] = [5, 3];
 const HALF_TILES: u32 = 4;
 const HALF_BYTES: usize = 1 << 26;
-/// Entries in flight in JDS, where the starts of diagonals are read as well.
+/// Entries in flight in JDS. There are fewer because the starts of diagonals are read too.
 const JDS_UNROLL: u32 = 4;
 /// Nonzeros per thread of a tile of coordinates; must be odd.
 const COO_ITEMS: u32 = 7;
-/// Up to this number of blocks, the last block of a launch adds up their sums; with more, a separate launch does.
+/// Up to this number of blocks, the last block of a launch adds up the sums of all; with more, a separate launch does.
 const FEW_BLOCKS: u32 = 1024;
 
-/// The class of a unit is the height of a section, if it is a usual one, with flags: two rows per thread, rows of many
+/// The class of a unit is the height of a slice, if it is a usual one, with flags: two rows per thread, rows of many
 /// entries, more entries in flight, more threads per block.
 pub(in crate::backend::cuda) const PAIRS: u32 = 1 << 16;
 pub(in crate::backend::cuda) const WIDE: u32 = 1 << 17;
-/// Flag for half of a symmetric matrix by diagonals.
+/// Flag: half of a symmetric matrix is stored by diagonals.
 pub(in crate::backend::cuda) const HALF: u32 = 1 << 20;
 const MANY: u32 = 1 << 18;
 const BROAD: u32 = 1 << 21;
 
-/// The constants of a unit of these kernels.
+/// Returns the constants of a unit of these kernels.
 pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
     let threads = ("THREADS", THREADS);
     Some(match unit.source() {
@@ -77,8 +79,8 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
     })
 }
 
-/// Files whose kernels all wait for the previous launch themselves: products of one launch. If a second launch
-/// processes results of the first, both take 2 us longer when started early.
+/// Returns whether all kernels of a file wait for the previous launch themselves: those of products in one launch. If a
+/// second launch processes results of the first, both take 2 us longer when they start early.
 pub(super) fn starts_early(source: &str) -> bool {
     matches!(
         source,
@@ -112,21 +114,21 @@ pub(super) fn starts_early(source: &str) -> bool {
     )
 }
 
-/// One thread per row.
+/// Returns a launch with a thread per row.
 pub(in crate::backend::cuda) fn row_a_thread(rows: usize) -> Shape {
     Shape::new(blocks(rows.div_ceil(THREADS as usize)), THREADS)
 }
 
-/// One thread per row; if all entries fit the second-level cache, threads load padding as well.
+/// Returns a launch with a thread per row. If all entries fit the second-level cache, threads load padding as well.
 pub(in crate::backend::cuda) fn ell(rows: usize, width: usize) -> Shape {
     let eager = rows.saturating_mul(width) < SMALL;
     let many = if eager && width > COLUMN_UNROLL[0] as usize { MANY } else { 0 };
     row_a_thread(rows).class(u32::from(eager) | many)
 }
 
-/// One thread for two neighbouring rows of a SELL section if their entries are aligned for one load and sums, of type
-/// T, take few registers; otherwise, and if there are few entries and hence threads or rows are long, one thread per
-/// row. Usual heights are constants of the kernel.
+/// Returns the launch for SELL. A thread processes two neighbouring rows of a slice if their entries are aligned for
+/// one load, and sums, of type T, take few registers. It processes one if not, or if rows are long, or if there are few
+/// entries and therefore few threads. Usual heights are constants of the kernel.
 pub(in crate::backend::cuda) fn sell<T: Element>(
     rows: usize,
     entries: usize,
@@ -148,8 +150,9 @@ pub(in crate::backend::cuda) fn sell<T: Element>(
     Shape::new(blocks(rows.div_ceil((threads * rows_a_thread) as usize)), threads).class(class)
 }
 
-/// One thread for two neighbouring rows if elements take 4 bytes and values are aligned for one load, otherwise one per
-/// row: loads of x are then whole lines of the first-level cache, and x.y costs 3 % of a product instead of 10.
+/// Returns the launch for diagonals. A thread processes two neighbouring rows if elements take 4 bytes and values are
+/// aligned for one load, otherwise one row: loads of x are then whole lines of the first-level cache, and x.y costs 3 %
+/// of a product instead of 10.
 pub(in crate::backend::cuda) fn dia<T: Element>(rows: usize, diagonals: usize, aligned: bool) -> Shape {
     let class = match rows.saturating_mul(diagonals) {
         places if places < SMALL => 0,
@@ -160,32 +163,34 @@ pub(in crate::backend::cuda) fn dia<T: Element>(rows: usize, diagonals: usize, a
     dia_shape(rows, class)
 }
 
-/// Returns whether products with half of a symmetric matrix are faster than with all of this number of places and
-/// bytes: the traffic of the second-level cache stays the same, so memory must be the limit, which it is no longer with
-/// values of 4 bytes.
+/// Returns whether products with half of a symmetric matrix are faster than with all of it, for this number of places
+/// and of bytes per value. The traffic of the second-level cache stays the same, so memory must be the limit; with
+/// values of 4 bytes it no longer is.
 pub(in crate::backend::cuda) fn half_pays(places: usize, value: usize) -> bool {
     value >= 8 && places.saturating_mul(value) >= HALF_BYTES
 }
 
-/// One thread per row of a symmetric matrix of which half is stored.
+/// Returns a launch with a thread per row of a symmetric matrix of which half is stored.
 pub(in crate::backend::cuda) fn half_dia(rows: usize, diagonals: usize) -> Shape {
     dia_shape(rows, if diagonals > SELL_WIDE { HALF | WIDE } else { HALF })
 }
 
-/// The shape of [`half_dia`] with x.y.
+/// Returns the launch of [`half_dia`] for a product with x.y.
 pub(in crate::backend::cuda) fn half_dia_dot<T: Element>(rows: usize, diagonals: usize) -> Shape {
     let (shape, broad) = (half_dia(rows, diagonals), size_of::<T>() > 8);
     let class = if diagonals > SELL_WIDE { HALF | WIDE } else { HALF };
     shape.blocks(shape.blocks.div_ceil(dia_tiles(class, broad)) as usize)
 }
 
-/// Rows that a thread takes one after another if x.y is wanted too, so that the sum of a block delays fewer rows: if
-/// half of short rows is stored, and not with `broad` sums of 16 bytes.
+/// Returns the number of rows that a thread takes one after another in a product with x.y, so that the sum of a block
+/// delays fewer rows. It is more than one if half of a matrix with short rows is stored, unless sums are `broad` (16
+/// bytes).
 fn dia_tiles(class: u32, broad: bool) -> u32 {
     if class == HALF && !broad { HALF_TILES } else { 1 }
 }
 
-/// Minimum blocks per multiprocessor if half is stored: broad sums take more registers. 0 leaves it to the compiler.
+/// Returns the minimum number of blocks per multiprocessor if half is stored: broad sums take more registers. 0 leaves
+/// it to the compiler.
 fn half_blocks(class: u32, broad: bool) -> u32 {
     if class & HALF != 0 { HALF_BLOCKS[usize::from(broad)] } else { 0 }
 }
@@ -195,13 +200,13 @@ fn dia_shape(rows: usize, class: u32) -> Shape {
     Shape::new(blocks(rows.div_ceil((threads * rows_a_thread) as usize)), threads).class(class)
 }
 
-/// One thread per column of A^T, in the unit for one row per thread.
+/// Returns a launch with a thread per column of A^T, in the unit with one row per thread.
 pub(in crate::backend::cuda) fn dia_transposed(columns: usize) -> Shape {
     let (threads, _) = dia_block(0);
     Shape::new(blocks(columns.div_ceil(threads as usize)), threads)
 }
 
-/// Threads per block, and rows per thread.
+/// Returns the threads per block, and the rows per thread.
 fn dia_block(class: u32) -> (u32, u32) {
     match class {
         PAIRS => (DIA_ROWS / 2, 2),
@@ -210,7 +215,7 @@ fn dia_block(class: u32) -> (u32, u32) {
     }
 }
 
-/// Threads per block, and rows per thread.
+/// Returns the threads per block, and the rows per thread.
 fn sell_block(class: u32) -> (u32, u32) {
     match class {
         _ if class & PAIRS != 0 => (SELL_THREADS[1], 2),
@@ -219,7 +224,7 @@ fn sell_block(class: u32) -> (u32, u32) {
     }
 }
 
-/// Entries per row in flight.
+/// Returns the entries per row in flight.
 fn sell_unroll(class: u32) -> u32 {
     if class & AHEAD != 0 {
         COLUMN_UNROLL[usize::from(class & MANY != 0)]
@@ -228,18 +233,19 @@ fn sell_unroll(class: u32) -> u32 {
     }
 }
 
-/// Returns whether the last block of a launch of this shape adds up the sums of all.
+/// Returns whether the last block of a launch of this shape adds up the sums of all blocks.
 pub(in crate::backend::cuda) fn joins_sums(shape: Shape) -> bool {
     shape.blocks <= FEW_BLOCKS
 }
 
-/// Tiles of coordinates, and one warp per tile to join rows that span tiles.
+/// Returns the launch for tiles of coordinates, and a launch with a warp per tile that joins rows that are divided
+/// between tiles.
 pub(in crate::backend::cuda) fn coo(nonzeros: usize) -> (Shape, Shape) {
     let tiles = nonzeros.div_ceil((THREADS * COO_ITEMS) as usize);
     (Shape::new(blocks(tiles), THREADS), Shape::new(blocks(tiles.div_ceil(THREADS as usize / 32)), THREADS))
 }
 
-/// One thread per nonzero.
+/// Returns a launch with a thread per nonzero.
 pub(in crate::backend::cuda) fn coo_atomic(chip: Chip, nonzeros: usize) -> Shape {
     let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / THREADS);
     Shape::new(blocks(nonzeros.div_ceil(THREADS as usize)).min(16 * resident), THREADS)
@@ -261,7 +267,7 @@ mod tests {
                     body.starts_with(&format!("before_matrix({ahead});"))
                         && (body.contains(&format!("before_vectors({ahead});")) || body.contains("sum_ahead"))
                 });
-                // Code before the wait may touch no global memory.
+                // Code before the wait must not access global memory.
                 let waits = body.trim_start_matches("const Part part = prepare_ring(grid);").trim_start();
                 assert!(told || waits.starts_with("after_predecessors();"), "{name}: {kernel}");
             }

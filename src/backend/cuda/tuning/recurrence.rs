@@ -6,42 +6,43 @@ use crate::backend::cuda::compile::Unit;
 
 /// Threads per block of a linear update, with or without inner products.
 const UPDATE_THREADS: u32 = 256;
-/// Blocks per multiprocessor with up to four vectors, and with more, which take more registers.
+/// Blocks per multiprocessor with up to four vectors, and with more vectors, which take more registers.
 const UPDATE_BLOCKS: [u32; 2] = [3, 2];
 
 /// Threads of the block that runs a program.
 const SCALARS_THREADS: u32 = 64;
 
-/// Threads per block of products with a basis, one block per multiprocessor: fewer partial sums are added up sooner at
-/// the end.
+/// Threads per block of products with a basis, with one block per multiprocessor: fewer partial sums take less time to
+/// add up at the end.
 const BASIS_SUM_THREADS: u32 = 512;
-/// Threads per block that adds vectors of a basis, and blocks per multiprocessor.
+/// Threads per block that adds up vectors of a basis, and blocks per multiprocessor.
 const BASIS_THREADS: u32 = 256;
 const BASIS_BLOCKS: u32 = 3;
-/// Threads per block that updates w and multiplies the basis by it, and blocks for which a multiprocessor has
-/// registers.
+/// Threads per block that updates w and multiplies the basis by it, and the number of blocks for which a multiprocessor
+/// has registers.
 const PROJECT_THREADS: u32 = 128;
 const PROJECT_BLOCKS: u32 = 3;
-/// Maximum bytes of a row of the basis that a thread holds.
+/// Maximum number of bytes of a row of the basis that a thread keeps in registers.
 const PROJECT_BYTES: usize = 256;
-/// Maximum number of vectors of each unit of `basis_project.cu`: its loops have that length, whatever the number of
-/// vectors.
+/// Maximum number of vectors of each unit of `basis_project.cu`. Its loops have this length, whatever the number of
+/// vectors is.
 const PROJECT_VECTORS: [u32; 3] = [8, 16, 32];
-/// Maximum number of vectors that a block multiplies by w: shared memory has one place for each vector and warp.
+/// Maximum number of vectors (a slice) that a block multiplies by w: shared memory has a place for each vector and
+/// warp.
 const SLICE: u32 = 64;
 /// Elements of h in shared memory at a time.
 const FACTORS: u32 = 256;
-/// Slices of a launch, which have one counter each.
+/// Maximum number of slices of a launch; each has a counter.
 const MOST_SLICES: usize = 32;
 /// Maximum number of vectors of a launch.
 pub(in crate::backend::cuda) const MOST_VECTORS: usize = MOST_SLICES * SLICE as usize;
-/// The class of units for vectors so short that a multiprocessor would not have one tile of the other class: one
-/// element per thread, and more vectors at a time.
+/// The class of units for short vectors, where the other class would have less than one tile for each multiprocessor: a
+/// thread has one element, and more vectors at a time.
 pub(in crate::backend::cuda) const FEW_ROWS: u32 = 1;
 
-/// A pair of Arnoldi steps: threads per block; blocks per multiprocessor that multiply the basis, each of which writes
-/// partial sums, and that update it; bytes of a vector per thread in a tile in shared memory, and in registers; vectors
-/// of the basis that are read at a time.
+/// Constants of a pair of Arnoldi steps: threads per block; blocks per multiprocessor that multiply the basis, each of
+/// which writes partial sums, and that update it; bytes of a vector per thread in a tile in shared memory, and in
+/// registers; vectors of the basis that are read at a time.
 const PAIR_THREADS: u32 = 256;
 const PAIR_SUM_BLOCKS: u32 = 2;
 const PAIR_BLOCKS: u32 = 3;
@@ -51,12 +52,12 @@ const PAIR_AT_ONCE: u32 = 4;
 
 /// Rotations in shared memory at a time.
 const STEPS: u32 = 128;
-/// Unknowns of a triangular system that are solved at a time, one per thread, and columns whose entries a thread has in
-/// flight.
+/// Number of unknowns of a triangular system that are solved at a time, one per thread, and of columns whose entries a
+/// thread has in flight.
 const SOLVE_THREADS: u32 = 256;
 const SOLVE_AT_ONCE: u32 = 8;
 
-/// The constants of a unit of these kernels.
+/// Returns the constants of a unit of these kernels.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     match unit.source() {
         "linear_update.cu" => {
@@ -95,8 +96,8 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     }
 }
 
-/// Blocks per multiprocessor of a linear update of this number of vectors, and loads of sixteen bytes in flight per
-/// thread and vector.
+/// Returns the blocks per multiprocessor of a linear update of this number of vectors, and the loads of sixteen bytes
+/// in flight per thread and vector.
 fn update_room(vectors: usize) -> (u32, u32) {
     let unroll = match vectors {
         0..=2 => 4,
@@ -106,8 +107,8 @@ fn update_room(vectors: usize) -> (u32, u32) {
     (UPDATE_BLOCKS[usize::from(vectors > 4)], unroll)
 }
 
-/// Elements of w per thread, and vectors of the basis that it reads at a time: 128 bytes of these together if there are
-/// enough elements.
+/// Returns the number of elements of w per thread, and the number of vectors of the basis that it reads at a time: 128
+/// bytes of these together if there are enough elements.
 fn basis_items(bytes: usize, class: u32) -> (u32, u32) {
     match (bytes, class) {
         (4, 0) => (8, 4),
@@ -118,8 +119,9 @@ fn basis_items(bytes: usize, class: u32) -> (u32, u32) {
     }
 }
 
-/// A linear update with the given numbers of inputs, outputs and inner products, followed by `program`. If work follows
-/// after all blocks, they loop with a grid stride: with fewer blocks it is known sooner which is the last.
+/// Returns the launch of a linear update with these numbers of inputs, outputs and inner products, followed by
+/// `program`. If work follows after all blocks, blocks loop with a grid stride: the fewer there are, the sooner the
+/// last one is known.
 pub(in crate::backend::cuda) fn linear_update(
     chip: Chip,
     n: usize,
@@ -141,7 +143,7 @@ pub(in crate::backend::cuda) fn linear_update(
         .variant("PRODUCTS", COUNTS[products])
 }
 
-/// A scalar program alone.
+/// Returns the launch of a scalar program without an update.
 pub(in crate::backend::cuda) fn scalars() -> Shape {
     Shape::new(1, SCALARS_THREADS)
 }
@@ -153,8 +155,9 @@ pub(in crate::backend::cuda) struct BasisProducts {
     pub(in crate::backend::cuda) rows: u32,
 }
 
-/// Products with up to [`MOST_VECTORS`] vectors of n elements. Long vectors have one slice if possible, so that w is
-/// read once; short ones have as many as leave no multiprocessor idle. It depends on sizes and the chip alone.
+/// Returns the launch of products with up to [`MOST_VECTORS`] vectors of n elements. Long vectors have one slice if
+/// possible, so that w is read once; short vectors have enough slices to keep all multiprocessors busy. This depends
+/// only on sizes and the chip.
 pub(in crate::backend::cuda) fn basis_products(
     chip: Chip,
     count: usize,
@@ -173,8 +176,8 @@ pub(in crate::backend::cuda) fn basis_products(
     BasisProducts { shape, slice: slice as u32, rows: rows as u32 }
 }
 
-/// An update of w with the products of the next pass; `None` if there are more vectors than a thread has registers for.
-/// Each block takes one piece of w after another.
+/// Returns the launch of an update of w with the products of the next pass; `None` if there are more vectors than a
+/// thread has registers for. Each block processes one piece of w after another.
 pub(in crate::backend::cuda) fn basis_project(
     chip: Chip,
     count: usize,
@@ -187,25 +190,25 @@ pub(in crate::backend::cuda) fn basis_project(
     Some(Shape::new(blocks as u32, PROJECT_THREADS).class(class))
 }
 
-/// The classes of units of `basis_project.cu` for elements of the given number of bytes: their maximum number of
-/// vectors.
+/// Returns the classes of units of `basis_project.cu` for elements of this number of bytes, which are their maximum
+/// numbers of vectors.
 pub(in crate::backend::cuda) fn project_classes(bytes: usize) -> impl Iterator<Item = u32> {
     PROJECT_VECTORS.into_iter().filter(move |&vectors| vectors as usize * bytes <= PROJECT_BYTES)
 }
 
-/// Blocks that loop over tiles of w with a grid stride.
+/// Returns a launch whose blocks loop over tiles of w with a grid stride.
 pub(in crate::backend::cuda) fn basis_update(chip: Chip, n: usize, bytes: usize) -> Shape {
     let (class, tiles) = basis_tiles(chip, n, bytes, BASIS_THREADS, BASIS_BLOCKS);
     let most = ((BASIS_BLOCKS * chip.multiprocessors) as usize).min(PARTIALS);
     Shape::new(tiles.min(most) as u32, BASIS_THREADS).class(class)
 }
 
-/// Products of a pair of Arnoldi steps: blocks that loop over tiles of rows with a grid stride.
+/// Returns the launch of the products of a pair of Arnoldi steps. Blocks loop over tiles of rows with a grid stride.
 pub(in crate::backend::cuda) fn pair_products(chip: Chip, n: usize, bytes: usize) -> Shape {
     pair_shape(chip, n, PAIR_ROW_BYTES as usize / bytes, PAIR_SUM_BLOCKS)
 }
 
-/// The next vectors of a pair of Arnoldi steps, or a linear combination of the basis.
+/// Returns the launch that computes the next vectors of a pair of Arnoldi steps, or a linear combination of the basis.
 pub(in crate::backend::cuda) fn pair_update(chip: Chip, n: usize, bytes: usize) -> Shape {
     pair_shape(chip, n, PAIR_ITEM_BYTES as usize / bytes, PAIR_BLOCKS)
 }
@@ -216,19 +219,19 @@ fn pair_shape(chip: Chip, n: usize, rows: usize, blocks: u32) -> Shape {
     Shape::new(tiles.min(most) as u32, PAIR_THREADS)
 }
 
-/// The class of the unit for vectors of n elements, and the number of tiles, at least one.
+/// Returns the class of the unit for vectors of n elements, and the number of tiles, at least one.
 fn basis_tiles(chip: Chip, n: usize, bytes: usize, threads: u32, blocks: u32) -> (u32, usize) {
     let tiles = |class| n.div_ceil((threads * basis_items(bytes, class).0) as usize).max(1);
     let class = if tiles(0) < (blocks * chip.multiprocessors) as usize { FEW_ROWS } else { 0 };
     (class, tiles(class))
 }
 
-/// A step of the Hessenberg matrix, by one warp.
+/// Returns the launch of a step of the Hessenberg matrix, with one warp.
 pub(in crate::backend::cuda) fn hessenberg() -> Shape {
     Shape::new(1, 32)
 }
 
-/// A triangular system, by one block.
+/// Returns the launch of a triangular solve, with one block.
 pub(in crate::backend::cuda) fn triangular_solve() -> Shape {
     Shape::new(1, SOLVE_THREADS)
 }
@@ -237,7 +240,8 @@ pub(in crate::backend::cuda) fn triangular_solve() -> Shape {
 mod tests {
     use super::*;
 
-    /// Every vector is in a slice, slices fit shared memory and counters, and long vectors have as few as possible.
+    /// Every vector is in a slice, the slices fit shared memory and counters, and long vectors have as few slices as
+    /// possible.
     #[test]
     fn slices_cover_the_basis() {
         let chip = Chip {

@@ -1,21 +1,21 @@
-//! Constants of the conjugate gradient kernels that keep a system on the chip, or all of it except the matrix.
+//! Constants of the persistent kernels, which keep a system on the chip, or everything except the matrix.
 
 use super::super::chip::Chip;
 use super::super::shape::Shape;
 
 /// Threads per block of the layout kernel.
 const LAYOUT_THREADS: u32 = 1024;
-/// Maximum shared memory that the kernels declare and the system uses.
+/// Maximum number of bytes of shared memory that the kernels declare and the system uses.
 const DECLARED: u32 = 6 << 10;
 /// Maximum number of rows per thread.
 const MOST_ROWS: u32 = 8;
-/// Threads per block with one or two rows per thread; the largest number is also used for more rows.
+/// Threads per block with one or two rows per thread. The last number is also used for more rows per thread.
 const THREADS: [u32; 4] = [128, 256, 320, 512];
 
-/// How a system is distributed over the chip.
+/// How a system is divided among the blocks of a launch.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::backend::cuda) struct Resident {
-    /// Blocks in the only cluster; 1 for a single block, 0 for any number of blocks without a cluster.
+    /// The number of blocks in the only cluster; 1 for a single block, 0 for blocks without a cluster.
     pub(in crate::backend::cuda) cluster: u32,
     pub(in crate::backend::cuda) blocks: u32,
     pub(in crate::backend::cuda) threads: u32,
@@ -23,29 +23,29 @@ pub(in crate::backend::cuda) struct Resident {
     pub(in crate::backend::cuda) class: u32,
 }
 
-/// The class of a unit: `cluster`, `threads` and rows per thread.
+/// Returns the class of a unit: `cluster`, `threads` and rows per thread.
 const fn class(cluster: u32, threads: u32, rows: u32) -> u32 {
     cluster << 24 | rows << 16 | threads
 }
 
-/// Blocks of the cluster of a class; 0 for blocks without one.
+/// Returns the number of blocks in the cluster of a class; 0 without a cluster.
 pub(super) const fn cluster(class: u32) -> u32 {
     class >> 24
 }
 
-/// Classes for which the kernel is compiled ahead of use. The last is the one that tests compile for every chip: it has
-/// clusters, which are replaced by blocks that synchronise through memory on chips without clusters.
+/// Classes for which the kernel is compiled in advance. Tests compile the last one for every chip: it has clusters, and
+/// on chips without clusters these are replaced by blocks that synchronise through memory.
 pub(in crate::backend::cuda) const RESIDENT: [u32; 3] =
     [class(1, 512, 2), class(0, 512, 4), class(16, 320, 2)];
 
-/// The macros for a class.
+/// Returns the macros for a class.
 pub(super) fn constants(class: u32) -> Vec<(&'static str, u32)> {
     vec![("CLUSTER", cluster(class)), ("ROWS", class >> 16 & 0xff), ("THREADS", class & 0xffff)]
 }
 
-/// Shapes that keep a system of `n` rows on the chip, the fastest first (measured on an H200:
-/// docs/internals/benchmarks/cg.md). One block needs no synchronisation between blocks, a cluster has it in hardware,
-/// and the whole chip has the most memory.
+/// Returns ways to keep a system of `n` rows on the chip, the fastest first (measured on an H200:
+/// docs/internals/benchmarks/cg.md). A single block needs no synchronisation between blocks, a cluster synchronises in
+/// hardware, and the whole chip has the most memory.
 pub(in crate::backend::cuda) fn resident(chip: Chip, n: usize, nonzeros: usize) -> Vec<Resident> {
     let mut ways = Vec::new();
     let mut way = |cluster: u32, most_blocks: u32| {
@@ -75,22 +75,22 @@ pub(in crate::backend::cuda) fn resident(chip: Chip, n: usize, nonzeros: usize) 
 const STREAM_THREADS: u32 = 1024;
 const STREAM_UNROLL: u32 = 4;
 
-/// Maximum bytes of the matrix for which that is faster than steps with a compressed matrix: what the second-level
-/// cache holds.
+/// Maximum number of bytes of a matrix for which streaming is faster than steps with a compressed matrix: the size that
+/// stays in the second-level cache.
 const STREAM_MATRIX: usize = 44 << 20;
 
-/// Classes for which that kernel is compiled ahead of use.
+/// Classes for which the streaming kernel is compiled in advance.
 pub(in crate::backend::cuda) const STREAMED: [u32; 2] =
     [class(0, STREAM_THREADS, 8), class(0, STREAM_THREADS, 2)];
 
-/// The macros for such a class.
+/// Returns the macros for a class of the streaming kernel.
 pub(super) fn streamed_constants(class: u32) -> Vec<(&'static str, u32)> {
     vec![("ROWS", class >> 16 & 0xff), ("THREADS", class & 0xffff), ("UNROLL", STREAM_UNROLL)]
 }
 
-/// How a system of `n` rows with vectors of `scalar` bytes per element is distributed over the chip while its matrix is
-/// streamed: `row` bytes of each row are in shared memory, and two vectors in registers, of which a thread has 64.
-/// `None` if there is not enough room.
+/// Returns how a system of `n` rows is divided among blocks while its matrix is streamed; vectors have `scalar` bytes
+/// per element. `row` bytes of each row are in shared memory, and two vectors in registers: each has at most 64 bytes
+/// in a thread. `None` if there is not enough memory.
 pub(in crate::backend::cuda) fn streamed(
     chip: Chip,
     n: usize,
@@ -124,8 +124,8 @@ pub(in crate::backend::cuda) fn likely_streamed(
     nonzeros.saturating_mul(value + 4) <= STREAM_MATRIX && fits()
 }
 
-/// Returns whether a system fits the whole chip if its halos are twice its rows and an eighth of its entries is
-/// padding, as with stencils in three dimensions.
+/// Returns whether a system is likely to fit the whole chip. It is assumed that its halos have twice as many entries as
+/// it has rows, and that an eighth of its entries is padding, as with stencils in three dimensions.
 pub(in crate::backend::cuda) fn likely_resident(
     chip: Chip,
     rows: usize,
@@ -137,17 +137,17 @@ pub(in crate::backend::cuda) fn likely_resident(
     bytes <= resident_shared(chip) * chip.multiprocessors as usize
 }
 
-/// Shared memory that a launch can request for a block.
+/// Returns the number of bytes of shared memory that a launch can request for a block.
 pub(in crate::backend::cuda) fn resident_shared(chip: Chip) -> usize {
     chip.shared_a_block.saturating_sub(DECLARED) as usize
 }
 
-/// The launch of the layout kernel, with two words for every 32 rows.
+/// Returns the launch of the layout kernel. Shared memory has two words for every 32 rows.
 pub(in crate::backend::cuda) fn layout(n: usize, blocks: u32) -> Shape {
     Shape::new(blocks, LAYOUT_THREADS).shared(8 * n.div_ceil(32))
 }
 
-/// The threads of the layout kernel, as a constant of its unit.
+/// Returns the threads of the layout kernel, as a constant of its unit.
 pub(super) fn layout_constants() -> Vec<(&'static str, u32)> {
     vec![("THREADS", LAYOUT_THREADS)]
 }

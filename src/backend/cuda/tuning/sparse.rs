@@ -5,44 +5,44 @@ use crate::backend::MOST_OF_BLOCK;
 use crate::backend::cuda::chip::Chip;
 
 const THREADS: u32 = 256;
-/// Threads per block if entries of C are kept in shared memory until their sums are complete.
+/// Threads per block of kernels that keep entries of C in shared memory until their sums are complete.
 const VALUE_THREADS: u32 = 128;
 
-/// The class of units that have only one.
+/// The class of units of a file that has only one class.
 pub(in crate::backend::cuda) const ONE_CLASS: u32 = 1;
 /// Classes of rows whose products are sorted, by the number of products.
 pub(in crate::backend::cuda) const SORTED_CLASSES: [u32; 2] = [1, 2];
-/// Lanes per row, products per lane and threads per block of each of these classes. Rows with more products are faster
-/// with hash tables (H200, 2026-11-26: R (A P) of 7 points 160^3, 480 products per row, 5.8 ms sorted and 2.1 ms
+/// Lanes per row, products per lane and threads per block of each of these classes. For rows with more products, hash
+/// tables are faster (H200, 2026-11-26: R (A P) of 7 points 160^3, 480 products per row, 5.8 ms sorted and 2.1 ms
 /// hashed; A P, 25 products, 2.3 and 2.5 ms).
 const SORTED: [(u32, u32, u32); 2] = [(4, 8, 128), (8, 8, 128)];
 
-/// Maximum number of entries of a row of A, and of a row of B, for which a thread merges rows of B.
+/// A thread merges rows of B if rows of A have at most the first and rows of B at most the second number of entries.
 pub(in crate::backend::cuda) const MERGED_RUNS: u64 = 8;
 pub(in crate::backend::cuda) const MERGED_LENGTH: u64 = 128;
-/// Entries of rows of C for which a warp has room, and the classes of these units. H200, 2026-11-26, merged and sorted,
-/// lengths + rows in ms: A P of 7 points 256^3, single precision, with room for 512, 0.96 + 2.2 and 2.4 + 4.8 (2.9 with
-/// room for 1024); A A of 160^3, double precision, with room for 1024, 0.25 + 1.5 and 1.4 + 2.5 (2.0 with room for
-/// 512).
+/// The number of entries of rows of C for which a warp has space, and the classes of these units. H200, 2026-11-26,
+/// merged and sorted, lengths + rows in ms: A P of 7 points 256^3, single precision, with space for 512, 0.96 + 2.2 and
+/// 2.4 + 4.8 (2.9 with space for 1024); A A of 160^3, double precision, with space for 1024, 0.25 + 1.5 and 1.4 + 2.5
+/// (2.0 with space for 512).
 const MERGED_ROOM: [u32; 2] = [512, 1024];
 pub(in crate::backend::cuda) const MERGED_UNITS: [u32; 2] = [1, 2];
 const MERGED_THREADS: u32 = 64;
 
-/// The same if each entry of a row of A is one product, and the classes of these units.
+/// As `SORTED`, if each entry of a row of A is one product (a smoothed prolongation), and the classes of these units.
 const SMOOTHED: [(u32, u32, u32); 2] = [(8, 8, 128), (32, 8, 128)];
 pub(in crate::backend::cuda) const SMOOTHED_UNITS: [u32; 2] = [1, 2];
-/// Mean row length from which on several lanes share a row. Shorter rows have one thread each, and as many as a block
-/// has threads are in its shared memory (H200, 2026-11-26: 7 entries per row, 2.9 ms with one thread and 2.9 to 3.4 ms
-/// with several lanes; 26 entries, 3.2 and 1.3 ms).
+/// From this mean row length on, several lanes share a row. Shorter rows have a thread each, and a block keeps a row
+/// for each of its threads in shared memory (H200, 2026-11-26: 7 entries per row, 2.9 ms with one thread and 2.9 to 3.4
+/// ms with several lanes; 26 entries, 3.2 and 1.3 ms).
 const SHARED_FROM: usize = 13;
 
-/// The hash table in which a kernel keeps a row: lanes that share it, its slots, and threads per block.
+/// The hash table in which a kernel keeps a row: the number of lanes that share it, its slots, and threads per block.
 type Table = (u32, u32, u32);
 /// Tables for the lengths of rows of C, in ascending order of the row length of B.
 const FOR_LENGTHS: [Table; 3] = [(8, 256, 128), (16, 512, 128), (32, 512, 128)];
-/// Tables for the rows of a product. The length of a row is at most half the number of slots; of several tables with
-/// the same number of slots, later ones are for longer rows of B. Blocks of 64 threads take four fifths of the time of
-/// those of 128 (H200, 2026-11-26, R (A P) of 7 points 256^3: 5.1 and 6.3 ms).
+/// Tables for the rows of a product. A row has at most half as many entries as the table has slots. Of several tables
+/// with the same number of slots, later ones are for longer rows of B. Blocks of 64 threads take four fifths of the
+/// time of blocks of 128 (H200, 2026-11-26, R (A P) of 7 points 256^3: 5.1 and 6.3 ms).
 const FOR_ROWS: [Table; 11] = [
     (8, 64, 64),
     (4, 128, 64),
@@ -56,49 +56,50 @@ const FOR_ROWS: [Table; 11] = [
     (32, 512, 128),
     (32, 2048, 32),
 ];
-/// Tables for values of rows whose columns are known: lanes per row, maximum entries of a row, threads per block. Half
-/// of the lanes may be idle, since each step is short (H200, 2026-11-26: R (A P) of 7 points 256^3, 9 entries per row
-/// of B, 3.5 ms with 16 lanes and 4.4 with 8; 4.6 in tables with collisions).
+/// Tables for the values of rows whose columns are known: lanes per row, maximum number of entries in a row, threads
+/// per block. Half of the lanes may be idle, because each step is short (H200, 2026-11-26: R (A P) of 7 points 256^3, 9
+/// entries per row of B, 3.5 ms with 16 lanes and 4.4 with 8; 4.6 in tables with collisions).
 const FOR_KNOWN: [Table; 4] = [(16, 32, 64), (16, 64, 64), (32, 128, 64), (32, 256, 64)];
-/// Slots of such a table per entry of a row, for up to 64 entries and for more: one in three factors of the hash has no
-/// collision in a full row of 64 or 128 columns, one in seven in a row of 256.
+/// The number of slots of such a table for each entry of a row, for up to 64 entries and for more. Factors of the hash
+/// are tried until one has no collision: one in three has none in a full row of 64 or 128 columns, one in seven in a
+/// row of 256.
 const PLACES_AN_ENTRY: [u32; 2] = [32, 64];
 pub(in crate::backend::cuda) const KNOWN_UNITS: [u32; 4] = [1, 2, 3, 4];
-/// The classes of units with these tables.
+/// The classes of the units with these tables.
 pub(in crate::backend::cuda) const LENGTH_UNITS: [u32; 3] = [1, 2, 3];
 pub(in crate::backend::cuda) const ROW_UNITS: [u32; 11] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
-/// With fewer rows of a class than this, a separate launch takes as long as for many.
+/// If a class has fewer rows than this, a separate launch for it takes as long as for many rows.
 pub(in crate::backend::cuda) const TOO_FEW: usize = 512;
-/// Maximum number of entries of a row of C for each class that has a table.
+/// Maximum number of entries of a row of C for each class with a table.
 pub(in crate::backend::cuda) const LENGTHS_OF_CLASSES: [u32; 5] = [32, 64, 128, 256, 1024];
 
-/// Lanes that process a node, or the products of a row.
+/// Number of lanes that process a node, or the products of a row.
 const NODE_LANES: u32 = 8;
 
-/// Warps per block if each inverts a small dense matrix.
+/// Warps per block in which each warp inverts a small dense matrix.
 const WARPS: u32 = 4;
-/// Slots of a block's table, and the maximum number of products of a row for it.
+/// Number of slots of a block's table, and the maximum number of products of a row that uses it.
 const BLOCK_SLOTS: u32 = 8192;
 const OF_BLOCK: u32 = BLOCK_SLOTS / 2;
-/// Rows among which a block searches for those with too many columns for the tables of warps.
+/// Number of rows among which a block searches for those with too many columns for the tables of warps.
 const LOOKED_AT: u32 = 32;
 /// Entries of a long row of C that a warp processes at a time.
 const PIECE: u32 = 512;
-/// Words of 32 columns in a window of a long row.
+/// Number of words in a window of a long row; a word has a bit for each of 32 columns.
 const WORDS: u32 = 8192;
-/// Blocks that share the pieces of a long row (H200, 2026-11-26: 9.2 ms with 8, 11.4 with 16, 27.7 with 64, 13.5 with
-/// 2).
+/// Number of blocks that share the pieces of a long row (H200, 2026-11-26: 9.2 ms with 8, 11.4 with 16, 27.7 with 64,
+/// 13.5 with 2).
 const PARTS: u32 = 8;
 
-/// Coarse unknowns around a row for which a warp has places, and threads of a block. With 128 places blocks fill a
-/// multiprocessor; rows of levels below the finest rarely need more.
+/// Number of coarse unknowns around a row for which a warp has places, and threads of a block. With 128 places, blocks
+/// fill a multiprocessor; on levels below the finest, rows rarely need more.
 const CLASSICAL: [(u32, u32); 2] = [(128, 128), (1024, 32)];
 pub(in crate::backend::cuda) const CLASSICAL_UNITS: [u32; 2] = [1, 2];
 
-/// Lanes per small dense matrix in a product: most matrices have 8 rows.
+/// Lanes per small dense matrix in a product. Most matrices have 8 rows.
 const BLOCK_LANES: u32 = 8;
 
-/// The constants of a unit of these kernels.
+/// Returns the constants of a unit of these kernels.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     match unit.source() {
         "spadd.cu" => vec![("THREADS", THREADS)],
@@ -152,8 +153,8 @@ fn of_sorted((group, each, threads): (u32, u32, u32)) -> Vec<(&'static str, u32)
     vec![("GROUP", group), ("EACH", each), ("LONG", OF_BLOCK + 1), ("THREADS", threads)]
 }
 
-/// Returns whether 32 bits are enough for a column of a matrix with this many columns and the number of one of `room`
-/// products.
+/// Returns whether 32 bits are enough for a column of a matrix with this many columns together with the number of one
+/// of `room` products.
 fn keys_fit(columns: usize, room: u32) -> bool {
     (columns as u64) < 1 << (32 - room.trailing_zeros())
 }
@@ -162,9 +163,9 @@ fn of_table((group, slots, threads): Table) -> Vec<(&'static str, u32)> {
     vec![("GROUP", group), ("SLOTS", slots), ("THREADS", threads)]
 }
 
-/// Lanes for a row of B with `mean` entries, if C has `rows` rows. Fewer lanes than entries are better than more (H200,
-/// 2026-11-26: 8.6 entries, 0.88 and 1.08 ms with 8 and 16 lanes; 3.6 entries, 1.02 and 1.43 ms with 4 and 8), unless
-/// there are so few rows that the latency of each counts.
+/// Returns the number of lanes for a row of B with `mean` entries, if C has `rows` rows. Fewer lanes than entries are
+/// better than more (H200, 2026-11-26: 8.6 entries, 0.88 and 1.08 ms with 8 and 16 lanes; 3.6 entries, 1.02 and 1.43 ms
+/// with 4 and 8), unless there are so few rows that the latency of each counts.
 fn lanes(chip: Chip, mean: usize, rows: usize) -> u32 {
     if rows < 8 * chip.multiprocessors as usize {
         return 32;
@@ -177,13 +178,13 @@ fn lanes(chip: Chip, mean: usize, rows: usize) -> u32 {
     }
 }
 
-/// The table with this number of lanes, or with the next smaller number.
+/// Returns the index of the table with this number of lanes, or with the next smaller number.
 fn with_lanes(tables: &[Table], lanes: u32) -> usize {
     tables.iter().rposition(|table| table.0 <= lanes).unwrap_or(0)
 }
 
-/// Maximum number of products of a row for each sorted class, in a matrix with this many columns; 0 if 32 bits are not
-/// enough for the largest column and the number of a product.
+/// Returns the maximum number of products of a row for each sorted class, in a matrix with this many columns; 0 if 32
+/// bits are not enough for the largest column and the number of a product.
 pub(in crate::backend::cuda) fn most_sorted(columns: usize) -> [u32; 2] {
     SORTED.map(|(group, each, _)| {
         let room = group * each;
@@ -191,21 +192,22 @@ pub(in crate::backend::cuda) fn most_sorted(columns: usize) -> [u32; 2] {
     })
 }
 
-/// One thread for each row of C that is merged. Rows of C have `mean` entries (0 if that is not known and not needed).
+/// Returns a launch with a thread for each row of C that is merged. Rows of C have `mean` entries (0 if this is neither
+/// known nor needed).
 pub(in crate::backend::cuda) fn merged_rows(chip: Chip, rows: usize, mean: usize) -> Shape {
-    // A tenth more than the mean, so that most warps have room.
+    // A tenth more than the mean, so that most warps have enough space.
     let place = usize::from(mean * 32 * 11 / 10 > MERGED_ROOM[0] as usize);
     striding(chip, rows, 1, MERGED_THREADS).class(MERGED_UNITS[place])
 }
 
-/// Launch of a class with sorted products, for this number of rows.
+/// Returns the launch of a class with sorted products, for this number of rows.
 pub(in crate::backend::cuda) fn sorted_rows(chip: Chip, class: u32, rows: usize) -> Shape {
     let (group, _, threads) = SORTED[class as usize - 1];
     striding(chip, rows, group, threads).class(class)
 }
 
-/// Launch for the rows of a smoothed prolongation with this many columns, where rows of A have `mean` entries, at most
-/// `longest`, and one more for a diagonal; `None` if one thread takes a row.
+/// Returns the launch for the rows of a smoothed prolongation with this many columns. Rows of A have `mean` entries, at
+/// most `longest`, and one more for a diagonal. `None` if a thread takes a whole row.
 pub(in crate::backend::cuda) fn smoothed_rows(
     chip: Chip,
     rows: usize,
@@ -218,14 +220,14 @@ pub(in crate::backend::cuda) fn smoothed_rows(
         .then(|| striding(chip, rows, group, threads).class(SMOOTHED_UNITS[place]))
 }
 
-/// Launch that counts the lengths of rows in hash tables, where rows of B have `mean` entries.
+/// Returns the launch that counts the lengths of rows in hash tables. Rows of B have `mean` entries.
 pub(in crate::backend::cuda) fn product_lengths(chip: Chip, mean: usize, rows: usize) -> Shape {
     let place = with_lanes(&FOR_LENGTHS, lanes(chip, mean, rows));
     let (group, _, threads) = FOR_LENGTHS[place];
     striding(chip, rows, group, threads).class(LENGTH_UNITS[place])
 }
 
-/// Launch for the columns and values (or values alone) of rows of C with at most `most` entries.
+/// Returns the launch for the columns and values (or only the values) of rows of C with at most `most` entries.
 pub(in crate::backend::cuda) fn product_rows(chip: Chip, most: u32, mean: usize, rows: usize) -> Shape {
     let fits = |table: &Table| table.1 == 2 * most;
     let first = FOR_ROWS.iter().position(fits).expect("there is a table for each class");
@@ -235,65 +237,67 @@ pub(in crate::backend::cuda) fn product_rows(chip: Chip, most: u32, mean: usize,
     striding(chip, rows, group, threads).class(ROW_UNITS[place])
 }
 
-/// Launch for values alone of rows of C whose columns are known; `None` if rows may be longer than the tables allow.
+/// Returns the launch for the values of rows of C whose columns are known; `None` if rows may be too long for the
+/// tables.
 pub(in crate::backend::cuda) fn known_values(chip: Chip, most: u32, rows: usize) -> Option<Shape> {
     let place = FOR_KNOWN.iter().position(|table| table.1 == most)?;
     let (group, _, threads) = FOR_KNOWN[place];
     Some(striding(chip, rows, group, threads).class(KNOWN_UNITS[place]))
 }
 
-/// Blocks that search for rows whose length is still unknown.
+/// Returns the launch that searches for rows whose length is still unknown.
 pub(in crate::backend::cuda) fn block_lengths(chip: Chip, rows: usize) -> Shape {
     striding(chip, rows, THREADS / LOOKED_AT, THREADS).class(ONE_CLASS)
 }
 
-/// One thread per row.
+/// Returns a launch with a thread per row.
 pub(in crate::backend::cuda) fn row_threads(chip: Chip, rows: usize) -> Shape {
     striding(chip, rows, 1, THREADS).class(ONE_CLASS)
 }
 
-/// Several lanes of a warp per node or row.
+/// Returns a launch with several lanes of a warp per node or row.
 pub(in crate::backend::cuda) fn node_lanes(chip: Chip, nodes: usize) -> Shape {
     striding(chip, nodes, NODE_LANES, THREADS).class(ONE_CLASS)
 }
 
-/// One thread per row of classical coarsening.
+/// Returns a launch with a thread per row, for classical coarsening.
 pub(in crate::backend::cuda) fn classical_rows(chip: Chip, rows: usize) -> Shape {
     striding(chip, rows, 1, CLASSICAL[0].1).class(CLASSICAL_UNITS[0])
 }
 
-/// One warp per row of the interpolation of classical coarsening, with small or large tables.
+/// Returns a launch with a warp per row, for the interpolation of classical coarsening with small or large tables.
 pub(in crate::backend::cuda) fn classical_warps(chip: Chip, rows: usize, large: bool) -> Shape {
     striding(chip, rows, 32, CLASSICAL[usize::from(large)].1).class(CLASSICAL_UNITS[usize::from(large)])
 }
 
-/// One thread per row, where a block loads `A_THREAD` entries per thread to shared memory at a time.
+/// Returns a launch with a thread per row, for blocks that load `A_THREAD` entries per thread to shared memory at a
+/// time.
 pub(in crate::backend::cuda) fn row_entries(chip: Chip, rows: usize, entries: usize) -> Shape {
     const A_THREAD: usize = 4;
     row_threads(chip, rows.max(entries / A_THREAD))
 }
 
-/// One warp per small dense matrix.
+/// Returns a launch with a warp per small dense matrix.
 pub(in crate::backend::cuda) fn group_blocks(chip: Chip, blocks: usize) -> Shape {
     striding(chip, blocks, 32, 32 * WARPS).class(ONE_CLASS)
 }
 
-/// Several lanes of a warp per small dense matrix, in a product with a vector.
+/// Returns a launch with several lanes of a warp per small dense matrix, for a product with a vector.
 pub(in crate::backend::cuda) fn group_rows(chip: Chip, blocks: usize) -> Shape {
     striding(chip, blocks, BLOCK_LANES, THREADS).class(ONE_CLASS)
 }
 
-/// One block per group of rows.
+/// Returns a launch with a block per group of rows.
 pub(in crate::backend::cuda) fn block_of_rows(chip: Chip, rows: usize) -> Shape {
     striding(chip, rows, THREADS, THREADS).class(ONE_CLASS)
 }
 
-/// Several blocks per long row.
+/// Returns a launch with several blocks per long row.
 pub(in crate::backend::cuda) fn long_values(chip: Chip, rows: usize) -> Shape {
     striding(chip, rows * PARTS as usize, VALUE_THREADS, VALUE_THREADS).class(ONE_CLASS)
 }
 
-/// `lanes` lanes for each of `items`, at most 16 times as many as the chip holds.
+/// Returns a launch with `lanes` lanes for each of `items`, but at most 16 times as many as the chip holds.
 fn striding(chip: Chip, items: usize, lanes: u32, threads: u32) -> Shape {
     let resident = (chip.multiprocessors * (chip.threads_per_multiprocessor / threads)) as usize;
     let needed = items.div_ceil((threads / lanes) as usize);

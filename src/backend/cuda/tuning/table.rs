@@ -1,10 +1,10 @@
-//! The tuned constants of the primitives: a line for each kernel, variant (mostly types) and minimum number of
-//! elements, as measured on an H200. They are used on every chip.
+//! The tuned constants of the primitives. Each line is for a kernel, a variant (mostly types) and a minimum number of
+//! elements. They were measured on an H200, and are used on every chip.
 //!
-//! Of a kernel's lines the last one that applies is used. `kernels/README.md` explains the variants and constants. A
-//! unit's class has the number of its line, so that each choice of constants is one module. `solve.txt` and
-//! `ordering.txt` in the compiler's folder name units by these numbers, so a new line must be added at the end of the
-//! table, or these files must be written anew.
+//! Of all lines that apply to a launch, the last one is used. `kernels/README.md` explains the variants and constants.
+//! A unit's class contains the number of its line, so that each choice of constants is one module. `units.txt` in the
+//! compiler's folder names units by these numbers, so a new line must be added at the end of the table, or that file
+//! must be written anew.
 
 /// The constants that are halved if a chip has too little shared memory for a tile.
 const TILE_CONSTANTS: [&str; 2] = ["ROWS", "ITEMS"];
@@ -69,7 +69,7 @@ static ROWS: &[Row] = rows! {
     "gather", "*", 0 => THREADS=256 ITEMS=4;
 };
 
-/// A line, and how often its tile was halved.
+/// A line of the table, and how often its tile was halved.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::backend::cuda) struct Choice {
     row: &'static Row,
@@ -78,7 +78,7 @@ pub(in crate::backend::cuda) struct Choice {
 }
 
 impl Choice {
-    /// The constant of this name; zero if the line lacks it.
+    /// Returns the constant of this name; zero if the line does not have it.
     pub(in crate::backend::cuda) fn get(self, name: &str) -> u32 {
         let value =
             self.row.constants.iter().find(|(known, _)| *known == name).map_or(0, |(_, value)| *value);
@@ -93,7 +93,7 @@ impl Choice {
         self
     }
 
-    /// The class of the unit for this choice.
+    /// Returns the class of the unit for this choice.
     pub(in crate::backend::cuda) fn class(self) -> u32 {
         self.number | self.halved << HALVED_SHIFT
     }
@@ -113,12 +113,12 @@ pub(in crate::backend::cuda) fn has(kernel: &str) -> bool {
     ROWS.iter().any(|row| row.kernel == kernel)
 }
 
-/// The line with this number; numbers begin at 1.
+/// Returns the line with this number. Numbers begin at 1.
 fn row(number: u32) -> Option<&'static Row> {
     ROWS.get((number as usize).checked_sub(1)?)
 }
 
-/// The line for this number of elements, if there is one.
+/// Returns the line for this number of elements, if there is one.
 pub(in crate::backend::cuda) fn pick(kernel: &str, variant: &str, n: usize) -> Option<Choice> {
     let fits =
         |row: &Row| row.kernel == kernel && (row.variant == "*" || row.variant == variant) && row.from <= n;
