@@ -1,6 +1,6 @@
 //! Steps of graph traversal, from which [`crate::graph`] builds searches and orderings.
 //!
-//! A step does a whole traversal, not a single level. So a device can process many small levels in one launch, without
+//! A step does a whole traversal, not a single level, so a device can process many small levels in one launch, without
 //! synchronising with the host after each.
 
 use super::{Backend, CsrParts, OffsetsRef, Primitives};

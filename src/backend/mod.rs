@@ -20,7 +20,7 @@
 //! | `cuda` | the implementation for NVIDIA devices |
 //!
 //! Slices are plain Rust references, `&B::Slice<T>` and `&mut B::Slice<T>`. On the host they are `&[T]`; on a device
-//! they are an address and a length that only the device accesses. So the borrow checker protects device memory as it
+//! they are an address and a length that only the device accesses, so the borrow checker protects device memory as it
 //! protects host memory, and callers can pass their own buffers.
 
 mod batch;
@@ -250,7 +250,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     fn fill<T: Element>(&self, value: T, to: &mut Self::Slice<T>) -> Result<()>;
 
     /// Records `body` for replay. The host stores it and calls it at each replay. A CUDA device runs it once under
-    /// capture, and replays the graph. So the body must enqueue the same work each time, and must not wait for the
+    /// capture, and replays the graph, so the body must enqueue the same work each time, and must not wait for the
     /// device. Its buffers stay borrowed as long as the recording exists.
     ///
     /// # Errors

@@ -9,7 +9,7 @@
 //! v_(j+2) = (w_2 - V h_2 - r v_(j+1)) / s_2
 //! ```
 //!
-//! V (V^H V)^-1 V^H is the projection on the span of V even if rounding has made its vectors not quite orthogonal. So
+//! V (V^H V)^-1 V^H is the projection on the span of V even if rounding has made its vectors not quite orthogonal, so
 //! one projection suffices instead of the usual two, and the vectors may be stored in half the precision of the inner
 //! products. Sources: K. Swirydowicz, J. Langou, S. Ananthan, U. Yang and S. Thomas, Low synchronization Gram-Schmidt
 //! and generalized minimal residual algorithms, Numer. Linear Algebra Appl. 28 (2021), for the correction by V^H V; J.

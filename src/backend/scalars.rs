@@ -2,7 +2,7 @@
 //!
 //! In each iteration a Krylov method computes a few numbers (step lengths, norms, rotations) from its inner products.
 //! They are not copied to the host. A small buffer in the backend's memory, the *state*, contains them, and a
-//! [`ScalarProgram`], straight-line code on that buffer, computes them there. So every method is written once, and no
+//! [`ScalarProgram`], straight-line code on that buffer, computes them there, so every method is written once, and no
 //! backend has a kernel for a particular method.
 //!
 //! ```text
@@ -11,7 +11,7 @@
 //!
 //! Once the status says that the recurrence has ended, further iterations in the queue change nothing: each iteration's
 //! first program copies the status to `ended` ([`Writer::begin`]), and programs and [updates](super::LinearUpdate) do
-//! nothing if `ended` is not zero. So the iteration that meets the threshold is completed, and the next one is not
+//! nothing if `ended` is not zero, so the iteration that meets the threshold is completed, and the next one is not
 //! begun.
 
 use super::{Backend, CgStatus};

@@ -43,7 +43,7 @@ pub struct Survey<V: Element, B: Backend> {
     pub distances: Option<Keys<u32>>,
     /// The distinct values, compared and sorted by their bits; at most 256.
     pub values: Option<Keys<V>>,
-    /// True if the narrower type represents every value exactly.
+    /// True if half the precision represents every value exactly.
     pub narrow: bool,
     /// Kinds of rows with equal distances; at most 255.
     pub kinds: Option<FoundKinds>,
@@ -154,7 +154,7 @@ impl<V: Element> CompressedPlan<'_, V> {
 pub enum ValuesMut<'a, V: Scalar, B: Backend> {
     /// The values are stored as codes.
     Codes,
-    /// The values are stored in the narrower type.
+    /// The values are stored in half the precision.
     Narrow(&'a mut B::Slice<V::Narrow>),
     /// The values are stored in their own type.
     Full(&'a mut B::Slice<V>),

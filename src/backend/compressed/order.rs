@@ -5,7 +5,7 @@ use crate::backend::{Backend, Host};
 use crate::parallel::prelude::*;
 
 /// An order of the rows within windows of 256: for each position, the number of a row within its window. Only this
-/// crate creates it, and each row of a window occurs once. So kernels may write `y` through it from many threads, and
+/// crate creates it, and each row of a window occurs once, so kernels may write `y` through it from many threads, and
 /// no row is written twice.
 #[derive(Debug)]
 pub struct WindowOrder<B: Backend>(B::Vec<u8>);

@@ -53,7 +53,7 @@ pub enum CompressedColumns<'a, B: Backend> {
 pub enum CompressedValues<'a, V: Scalar, B: Backend> {
     /// Values are one-byte codes of these values; there are at most 256.
     Codes(&'a B::Slice<V>),
-    /// Values are stored in the narrower type.
+    /// Values are stored in half the precision.
     Narrow(&'a B::Slice<V::Narrow>),
     /// Values are stored in their own type.
     Full(&'a B::Slice<V>),

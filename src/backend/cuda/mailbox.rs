@@ -10,7 +10,7 @@
 //! counter  messages posted so far                                  device memory, counted by the kernel
 //! ```
 //!
-//! A word is written and read as a whole. So no fence is needed between the message and its number, and a message that
+//! A word is written and read as a whole, so no fence is needed between the message and its number, and a message that
 //! was overwritten results in an error, never in a mixture.
 
 use super::launch::kernels;

@@ -4,7 +4,7 @@
 //! example PyTorch's), else the file that `RESIDUA_NCCL` names, else one in a toolkit, in Python's packages or on the
 //! loader's path. Six of its functions move data. They are enqueued on the backend's stream, so they can be recorded.
 //!
-//! For a sum, the terms of all ranks are gathered on each rank, and a kernel adds them in the order of ranks. So sums
+//! For a sum, the terms of all ranks are gathered on each rank, and a kernel adds them in the order of ranks, so sums
 //! have the same bits as those through shared-memory windows.
 
 use super::find::{self, Wanted};

@@ -1,7 +1,7 @@
 //! Memory of a stream's buffers. Freed memory is kept for later buffers.
 //!
 //! The driver's pool takes one to two microseconds to allocate a buffer, and as long to free it. A conversion of a
-//! small matrix allocates a dozen temporary buffers, and the host waits each time. So freed buffers are first kept
+//! small matrix allocates a dozen temporary buffers, and the host waits each time, so freed buffers are first kept
 //! here, sorted by size:
 //!
 //! ```text

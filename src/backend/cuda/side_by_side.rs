@@ -9,7 +9,7 @@
 //!
 //! Kernels whose blocks wait for each other (persistent iterations, searches in small levels) need no special order:
 //! they are launched cooperatively or as one cluster, and such a launch starts only when all of its blocks fit at the
-//! same time. So two launches that need the whole chip run one after the other, and neither occupies part of it while
+//! same time, so two launches that need the whole chip run one after the other, and neither occupies part of it while
 //! it waits. In kernels whose blocks wait only for blocks with lower numbers (products with divided rows, scans), those
 //! blocks are already running.
 //!

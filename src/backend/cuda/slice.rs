@@ -1,6 +1,6 @@
 //! Device memory as Rust references.
 //!
-//! A [`Slice`] is a dynamically sized type whose elements have no size. So a reference to it is a pair (address,
+//! A [`Slice`] is a dynamically sized type whose elements have no size, so a reference to it is a pair (address,
 //! length) that refers to no host memory. The address is that of the device, and the length counts elements:
 //!
 //! ```text

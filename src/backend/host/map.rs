@@ -29,7 +29,7 @@ pub(super) fn gather<T: Element, I: Offset>(x: &[T], indices: &[I], out: &mut [T
     out_of_range("gather", x.len(), bad.into_inner())
 }
 
-/// `out[indices[i]]` = `x[i]`. Each task has a range of `out` and reads all indices. So no two tasks write the same
+/// `out[indices[i]]` = `x[i]`. Each task has a range of `out` and reads all indices, so no two tasks write the same
 /// element, and of equal indices the last one counts, for any number of tasks.
 pub(super) fn scatter<T: Element, I: Offset>(x: &[T], indices: &[I], out: &mut [T]) -> Result<()> {
     let length = out.len();

@@ -1,4 +1,4 @@
-//! Merging by co-rank: for any k, a search finds how many of the first k merged elements come from each input. So every
+//! Merging by co-rank: for any k, a search finds how many of the first k merged elements come from each input, so every
 //! range of the result can be merged independently. Merge sort sorts chunks separately and then merges them in pairs.
 
 use super::radix::Payload;

@@ -1,7 +1,7 @@
 //! The backend of every machine: the CPU, through rayon's global thread pool.
 //!
 //! Slices are `[T]`, buffers `Vec<T>`, and a recording is a closure. Reductions split their input into chunks whose
-//! size depends only on the input, never on the number of threads. So results have the same bits on every machine with
+//! size depends only on the input, never on the number of threads, so results have the same bits on every machine with
 //! the same instructions.
 
 #[cfg(all(test, feature = "cuda"))]

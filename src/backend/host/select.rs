@@ -24,7 +24,7 @@ fn select<T: Element>(
     }
     let parts = chunks::split(out, counts).into_iter().enumerate().collect::<Vec<_>>();
     parts.into_par_iter().for_each(|(c, out)| {
-        // Every item is written to the block; if it is not kept, the next item overwrites it. So there is no branch
+        // Every item is written to the block; if it is not kept, the next item overwrites it, so there is no branch
         // that could be mispredicted.
         let (range, mut at) = (chunks::range(n, c), 0);
         for start in range.clone().step_by(BLOCK) {

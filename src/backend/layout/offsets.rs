@@ -11,9 +11,9 @@ pub const NARROW_LIMIT: usize = <u32 as Offset>::MAX;
 /// Owned row offsets: one more than rows, from 0 to the number of nonzeros.
 #[derive(Debug)]
 pub enum Offsets<B: Backend> {
-    /// Fewer than 2^32 nonzeros.
+    /// 32-bit offsets, for fewer than 2^32 nonzeros.
     Narrow(B::Vec<u32>),
-    /// Any number.
+    /// 64-bit offsets, for any number of nonzeros.
     Wide(B::Vec<u64>),
 }
 
@@ -76,9 +76,9 @@ pub(crate) fn copied<T: Element, B: Backend>(backend: &B, from: &B::Slice<T>) ->
 /// Borrowed [`Offsets`].
 #[derive(Debug)]
 pub enum OffsetsRef<'a, B: Backend> {
-    /// Fewer than 2^32 nonzeros.
+    /// 32-bit offsets, for fewer than 2^32 nonzeros.
     Narrow(&'a B::Slice<u32>),
-    /// Any number.
+    /// 64-bit offsets, for any number of nonzeros.
     Wide(&'a B::Slice<u64>),
 }
 

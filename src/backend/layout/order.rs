@@ -2,7 +2,7 @@
 
 use crate::backend::Backend;
 
-/// An order of rows: each row number once. Only this crate creates it. So kernels may write `y` through it from many
+/// An order of rows: each row number once. Only this crate creates it, so kernels may write `y` through it from many
 /// threads, and no row is written twice.
 #[derive(Debug)]
 pub struct RowOrder<B: Backend>(B::Vec<u32>);

@@ -11,7 +11,7 @@
 //! | `factors` | a matrix, its analysis and its factors |
 //!
 //! A status of success is not relied on. A matrix with a row of zeros is factorised with success into NaN or, as a
-//! symmetric one, into numbers that solve another system (seen in 1.0.0). So `direct::OnDevice` checks residuals.
+//! symmetric one, into numbers that solve another system (seen in 1.0.0), so `direct::OnDevice` checks residuals.
 
 mod factors;
 mod library;

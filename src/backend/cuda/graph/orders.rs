@@ -180,7 +180,7 @@ fn peers(
         return Ok(peers);
     }
     let places = [(count / 2, 0), (count / 4, 1), (3 * count / 4, 2)];
-    // Usually there are so few candidates that it is fastest to copy all of them at a time.
+    // Usually there are so few candidates that a single copy of all of them is the fastest.
     let few = cuda.download(alike.part(0..if count <= FEW { count } else { 0 }))?;
     for (peer, (place, fewer)) in peers.iter_mut().zip(places) {
         if count > fewer {
