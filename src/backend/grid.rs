@@ -13,9 +13,9 @@
 //!
 //! The weights of the second come from the matrix. A point between two others along x gets the value for which its row
 //! of A x is zero, with the row's entries first summed over all points that have the same x. A point between four or
-//! eight others gets the value for which its row is zero, given the values of its neighbours, so the weights adapt to
-//! jumps of coefficients (Alcouffe, Brandt, Dendy and Painter, SIAM J. Sci. Stat. Comput. 2, 1981; Dendy, Black box
-//! multigrid, J. Comput. Phys. 48, 1982).
+//! eight others gets the value for which its row is zero, given the values of its neighbours. The weights therefore
+//! adapt to jumps of coefficients (Alcouffe, Brandt, Dendy and Painter, SIAM J. Sci. Stat. Comput. 2, 1981; Dendy,
+//! Black box multigrid, J. Comput. Phys. 48, 1982).
 
 use super::{Backend, ChebyshevStep, CsrParts, DIA_SECTION, GridStencil, PreconditionSteps};
 use crate::error::{Error, Result};

@@ -271,11 +271,10 @@ pub(super) unsafe fn launch(
     }
 }
 
-/// Enqueues a kernel whose blocks may start while the launch before it is ending.
+/// Enqueues a kernel whose blocks may start before the previous launch has ended.
 ///
 /// # Safety
-/// As [`launch`], and every thread of the kernel must wait for the launch before it ahead of its first access to
-/// memory.
+/// As [`launch`], and every thread of the kernel must wait for the previous launch before its first access to memory.
 unsafe fn enqueue_early(
     cuda: Cuda,
     kernel: Kernel,

@@ -14,17 +14,17 @@
 //! | `stream`, `allocate` | one stream of an open device, its order with others, its memory |
 //! | `workspace`, `staging` | temporary memory of a stream's operations; copies between host and device |
 //! | `device`, `misses` | a stream with all of that; indices out of range |
-//! | `side_by_side` | several solvers at once |
+//! | `side_by_side` | several simultaneous solvers |
 //! | `slice` | device memory as Rust references, and why that is sound |
 //! | `foreign` | memory and streams of other code |
 //! | `memory` | buffers of the `Backend` trait |
 //! | `capture`, `record`, `mailbox` | recorded iterations, and their messages to the host |
 //! | `compile` | compiling kernels, and their cache; needs no device |
 //! | `find`, `cudss` | finding libraries of CUDA; factorisations by cuDSS, if it is installed |
-//! | `fronts` | factorisations in dense fronts, by kernels of ours |
+//! | `fronts` | factorisations in dense fronts, by residua's own kernels |
 //! | `launch`, `modules` | kernels as typed functions, and those loaded so far |
 //! | `shape`, `tuning` | how a kernel is launched, and every tuning constant |
-//! | `clock` | the device's own time |
+//! | `clock` | times that are measured on the device |
 //! | `linear_update`, `basis`, `pairs` | the vector operations that read their scalars from the device's memory |
 //! | `primitives`, `vector`, `product`, `convert`, `krylov`, `precondition`, `graph` | the traits of operations |
 //! | `persistent` | many iterations of a small system in one launch |

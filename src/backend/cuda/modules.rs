@@ -27,7 +27,7 @@ const EARLY_DRIVER: i32 = 12_030;
 pub(super) struct Kernel {
     pub(super) function: CUfunction,
     pub(super) resident: u32,
-    /// True if its blocks may start while the launch before it is ending. The kernel then waits for that launch itself
+    /// True if its blocks may start before the previous launch has ended. The kernel then waits for that launch itself
     /// (`common.cuh`).
     pub(super) early: bool,
     /// Set when the kernel is launched.

@@ -1,8 +1,8 @@
 //! Memory of a stream's buffers. Freed memory is kept for later buffers.
 //!
 //! The driver's pool takes one to two microseconds to allocate a buffer, and as long to free it. A conversion of a
-//! small matrix allocates a dozen temporary buffers, and the host waits each time, so freed buffers are first kept
-//! here, sorted by size:
+//! small matrix allocates a dozen temporary buffers, and the host waits each time. Therefore freed buffers are first
+//! kept here, sorted by size:
 //!
 //! ```text
 //! freed     512 512 4096 81920                 asked for 3000: takes 4096

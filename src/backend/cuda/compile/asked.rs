@@ -55,7 +55,7 @@ const fn chip(
     }
 }
 
-/// Returns numbers of rows or elements, four from each power of two to the next.
+/// Returns numbers of rows or elements: four for each power of two.
 fn counts() -> impl Iterator<Item = usize> + Clone {
     (0..28).flat_map(|power| [4, 5, 6, 7].map(|quarters| ((quarters << power) as usize).div_ceil(4)))
 }

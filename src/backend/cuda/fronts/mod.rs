@@ -500,8 +500,8 @@ impl<T: Scalar> Fronts<T> {
     }
 }
 
-/// Returns the number of bytes of shared memory for a vector of `rows` rows, rounded up to a power of two, because
-/// there is a table entry for a kernel with each size.
+/// Returns the number of bytes of shared memory for a vector of `rows` rows, rounded up to a power of two, because the
+/// table of loaded kernels has an entry for each size.
 fn room<T: Scalar>(rows: usize) -> usize {
     rows.next_power_of_two() * size_of::<T>()
 }

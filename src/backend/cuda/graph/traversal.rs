@@ -74,7 +74,7 @@ fn unit<I: Offset>() -> Unit {
     Unit::new("cuthill_mckee.cu").with("OFFSET", I::NAME)
 }
 
-/// Runs simultaneous traversals, each from roots in different components and with a largest useful bandwidth.
+/// Runs simultaneous traversals, each from roots in different components, and with a limit on the useful bandwidth.
 pub(super) fn traverse(
     cuda: Cuda,
     graph: GraphParts<'_, Cuda>,

@@ -12,8 +12,8 @@
 //! | diagonals | a thread for two rows, or for a column of A^T (`dia.cu`) |
 //!
 //! Products with A^T use a transposed copy ([`Products::transposed_copy`]), except for matrices stored by diagonals,
-//! because rows would otherwise have to add to y in random order, so the functions here return an error for transposed
-//! products.
+//! because rows would otherwise have to add to y in random order. Therefore the functions here return an error for
+//! transposed products.
 
 mod bins;
 mod block;

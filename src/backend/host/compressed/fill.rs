@@ -72,8 +72,8 @@ pub(super) fn sections<O: Offset, V: Scalar>(
     SectionSizes { order, widths, bases: bases.into_flattened(), totals }
 }
 
-/// Finds the code of a key in an ascending list. It first tries the code that the entry at the same place of the
-/// previous row has.
+/// Finds the code of a key in an ascending list. It first tries the code of the entry at the same place in the previous
+/// row.
 struct Guess<K, F> {
     keys: Vec<K>,
     last: Vec<u8>,

@@ -184,8 +184,8 @@ impl<'a, O: Offset> Traversal<'a, O> {
                 }
                 tail += found;
                 // Every neighbour of the vertex at `place` that comes after it is before `tail`, and its last child, if
-                // it has children, is right before `tail`. The last child of an earlier vertex is there if it has none,
-                // so the maximum over all vertices is the bandwidth.
+                // it has children, is right before `tail`. The last child of an earlier vertex is there if it has none.
+                // Therefore the maximum over all vertices is the bandwidth.
                 sweep.bandwidth = sweep.bandwidth.max(tail - 1 - place);
                 if sweep.bandwidth > limit {
                     sweep.complete = false;
