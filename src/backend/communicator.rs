@@ -37,8 +37,8 @@ impl ExchangePlan {
 /// A vector v, and a scalar: the inner product of v (conjugated) with the result is added to the scalar.
 pub type DotWith<'a, T, B> = (&'a <B as Backend>::Slice<T>, &'a mut <B as Backend>::Slice<T>);
 
-/// The product with the halo, which is added to y = A x once the halo has arrived: for row i = `rows[k]`, `y[i] +=
-/// alpha d[i] (row k of the matrix) halo`.
+/// The product with the halo, which is added to y = A x once the halo has arrived: for row i = `rows[k]`,
+/// `y[i] += alpha d[i] (row k of the matrix) halo`.
 pub struct HaloProduct<'a, T: Scalar, B: Backend> {
     /// The rows of y to which something is added.
     pub rows: &'a B::Slice<u32>,

@@ -118,8 +118,9 @@ pub trait TriangularSteps: Primitives {
         values: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// Solves a triangular system: `x[k] = (r[sources[k]] - sum of values[e] x[columns[e]]) inverses[k]`, for the rows
-    /// in stored order. `x` has one element more than there are rows; a device uses it as a counter.
+    /// Solves a triangular system: `x[k] = (r[sources[k]] - sum of values[e] x[columns[e]])
+    /// inverses[k]`, for the rows in stored order. `x` has one element more than there are rows; a device uses it as a
+    /// counter.
     fn triangular_solve<T: Scalar>(
         &self,
         triangle: TriangleParts<'_, T, Self>,

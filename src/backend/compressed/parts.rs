@@ -4,8 +4,8 @@ use super::{CompressedSteps, WindowOrderRef};
 use crate::backend::{Backend, OffsetsRef};
 use crate::scalar::{Element, Scalar};
 
-/// Groups of rows with the same distances (column - row, modulo 2^32), each stored once. Entries `starts[k]..starts[k +
-/// 1]` of the tables are those of kind `k`.
+/// Groups of rows with the same distances (column - row, modulo 2^32), each stored once. Entries
+/// `starts[k]..starts[k + 1]` of the tables are those of kind `k`.
 #[derive(Debug)]
 pub struct KindParts<'a, B: Backend> {
     /// The kind of each row.
@@ -60,10 +60,10 @@ pub enum CompressedValues<'a, V: Scalar, B: Backend> {
 }
 
 /// Slices of 32 rows, each as wide as its longest row. A slice of width w has `entries[s + 1] - entries[s]` = 32 w
-/// places. Entry k of the row in lane l is at place 32 k + l. The codes of a slice are in `words[word_offsets[s]..
-/// word_offsets[s + 1]]`, by quads of four entries: each quad has the words of the columns' codes (1, 2 or 4 words a
-/// row, for 8, 16 or 32 bits), then that of the values' codes. Word j of quad q in lane l is at 32 (q r + j) + l, if a
-/// quad has r words for each row.
+/// places. Entry k of the row in lane l is at place 32 k + l. The codes of a slice are in
+/// `words[word_offsets[s]..word_offsets[s + 1]]`, by quads of four entries: each quad has the words of the columns'
+/// codes (1, 2 or 4 words a row, for 8, 16 or 32 bits), then that of the values' codes. Word j of quad q in lane l is
+/// at 32 (q r + j) + l, if a quad has r words for each row.
 #[derive(Debug)]
 pub struct SectionParts<'a, V: Scalar, B: Backend> {
     /// `None` if rows keep their order.

@@ -1,7 +1,7 @@
 //! Passes a diagonal preconditioner to the kernels of a Krylov iteration.
 
-/// Compiles a launch with the diagonal of the inverse as an option, in its stored type: `with_diagonal!(inverse, n, d
-/// => launch)`.
+/// Compiles a launch with the diagonal of the inverse as an option, in its stored type:
+/// `with_diagonal!(inverse, n, d => launch)`.
 macro_rules! with_diagonal {
     ($inverse:expr, $n:expr, $d:ident => $launch:expr) => {
         match $inverse {

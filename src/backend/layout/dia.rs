@@ -8,9 +8,9 @@ use crate::scalar::{Element, Scalar};
 pub const DIA_SECTION: usize = 32;
 
 /// A matrix stored by diagonals: each row has an entry for each of the distances (column - row) that occur, in slices
-/// of `C` = [`DIA_SECTION`] rows. For `d` distances, entry `k` of row `i`, in column `i + distances[k]`, is at `(i / C
-/// * d + k) * C + i % C`, so a slice is contiguous, one diagonal after another. Columns are not stored. The last slice
-/// has `C` rows too.
+/// of `C` = [`DIA_SECTION`] rows. For `d` distances, entry `k` of row `i`, in column `i + distances[k]`, is at
+/// `(i / C * d + k) * C + i % C`, so a slice is contiguous, one diagonal after another. Columns are not stored. The
+/// last slice has `C` rows too.
 ///
 /// If the matrix equals its transpose, it may store only the distances >= 0: entry (i, i - d) is entry (i - d, i), on
 /// diagonal d. `mirrored` is the number of diagonals that are used twice.

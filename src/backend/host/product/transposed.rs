@@ -53,9 +53,9 @@ pub(super) fn hull(columns: impl Iterator<Item = u32>) -> Range<usize> {
     hull.range()
 }
 
-/// Adds up the products of all blocks. `range(b)` returns the range of columns in block `b`, and `scatter(b, sums,
-/// base)` adds the block's products to `sums[column - base]`. Both are called once for each block, so the rest is not
-/// compiled for each layout.
+/// Adds up the products of all blocks. `range(b)` returns the range of columns in block `b`, and
+/// `scatter(b, sums, base)` adds the block's products to `sums[column - base]`. Both are called once for each block, so
+/// the rest is not compiled for each layout.
 pub(super) fn collect<T: Scalar>(
     blocks: usize,
     range: &(dyn Fn(usize) -> Range<usize> + Sync),
