@@ -20,7 +20,7 @@ struct alignas(16) u128 { u64 low, high; };
 
 #define DEVICE __device__ __forceinline__
 #define ALL 0xffffffffu
-// The column of padding in SELL. In a matrix with 2^32 columns it is also the number of a column.
+// The column of padding in SELL. In a matrix with 2^32 columns it is also a valid column.
 #define PADDING 0xffffffffu
 
 DEVICE c32 operator+(c32 a, c32 b) { return {a.re + b.re, a.im + b.im}; }

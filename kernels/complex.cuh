@@ -37,7 +37,7 @@ DEVICE bool is_zero(f64 a) { return a == 0; }
 DEVICE bool is_zero(c32 a) { return a.re == 0 && a.im == 0; }
 DEVICE bool is_zero(c64 a) { return a.re == 0 && a.im == 0; }
 
-// Widens a stored value to the type of the computation, without loss.
+// Converts a stored value to the type of the computation, without loss.
 template <typename T> struct widen { static DEVICE T from(T a) { return a; } };
 template <> struct widen<f64> {
     static DEVICE f64 from(f64 a) { return a; }

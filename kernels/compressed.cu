@@ -35,7 +35,7 @@ typedef OFFSET I;
 #include "compressed_row.cuh"
 static_assert(WINDOW % THREADS == 0, "a block takes a window");
 
-// Arrays that a storage does not have are null.
+// Arrays that a storage does not use are null.
 #define SECTIONS                                                                                                                     \
     u64 rows, const u8 *order, const u8 *kind_of, const u32 *starts, const u32 *distances, const I *offsets, const u32 *bases,       \
         const u32 *words, const V *numbers, const I *entries, const S *values

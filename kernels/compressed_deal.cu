@@ -21,7 +21,7 @@ template <typename To, typename A> DEVICE To turned(A a) {
     else return To(a);
 }
 
-// The first row that starts at `entry` or later.
+// Returns the first row that starts at `entry` or later.
 DEVICE u32 row_from(u64 entry, u64 rows, const I* offsets) {
     u64 low = 0, high = rows;
     while (low < high) {

@@ -53,7 +53,7 @@ struct Place {
     }
 };
 
-// Lines begin .. end of planes from .. to.
+// A block's part of the grid: lines begin .. end of planes from .. to.
 struct Part {
     u32 begin, end, from, to;
 
@@ -102,7 +102,8 @@ struct SomePlaces {
     DEVICE bool operator()(int p, int r, int i, int place) const { return planes[1 - p].of[r][i] & 1u << place; }
 };
 
-// MARKS: which rows of the plane before take the elements.
+// MARKS: the rows of the plane before to whose sums the elements are added, which are those with more than their own
+// point.
 struct NotAlone {
     static constexpr bool SOME = !MIRRORED;
     const u32 (&marks)[LINES];
@@ -124,8 +125,8 @@ DEVICE Shared shared_of(const Grid& grid) {
     return {*reinterpret_cast<Ring*>(shared), shared + BARRIERS + TABLE, stage_bytes, reinterpret_cast<u32*>(shared + BARRIERS)};
 }
 
-// Work that reads and writes no vector, so that the previous launch need not have ended. It includes the divisions for
-// the block's part.
+// Prepares the ring and computes the block's part of the grid. No vector is read or written, so this may run before the
+// previous launch has ended.
 DEVICE Part prepare_ring(const Grid& grid) {
     const Part part(grid);
     const Shared shared = shared_of(grid);

@@ -96,7 +96,7 @@ struct Values {
     }
 };
 
-// Adds the distances and values of a row, as far as this lane of LANES sees it. Several entries are loaded at once,
+// Adds the distances and values of those entries of a row that this lane reads. Several entries are loaded at once,
 // since those of a long row would otherwise be loaded one after another. Returns whether a value needs its full width.
 // It is a separate function because the loop over rows has few registers; for a grid almost no row gets here.
 __device__ __noinline__ u32 look_at_row(u32 row, const u32* columns, const V* values, u32 entries, bool distances, bool looks_at_values) {
@@ -124,8 +124,8 @@ __device__ __noinline__ u32 look_at_row(u32 row, const u32* columns, const V* va
 constexpr u32 GROUP = THREADS / LANES;
 DEVICE u64 first_of(u64 turn) { return (turn * gridDim.x + blockIdx.x) * GROUP; }
 
-// Processes the rows from a turn on of which only values are left to examine. Lanes find where the rows are, in pieces
-// of neighbouring rows. Returns whether a value needs its full width.
+// Processes all rows from a turn on when only values are left to examine. Each lane reads the offsets of one row, and
+// the warp then reads the values in pieces of neighbouring rows. Returns whether a value needs its full width.
 __device__ __noinline__ u32 look_at_values(Found found, u32 turn, u64 rows, const I* offsets, const V* values, u32 longest, u32 full) {
     constexpr u32 PIECE = GROUP < 32 ? GROUP : 32;
     Values seen = {V(), false, true, full};

@@ -1,4 +1,4 @@
-// y = alpha A x + beta y with A in compressed sparse rows of like length, through shared memory.
+// y = alpha A x + beta y with A in compressed sparse rows of similar length, through shared memory.
 //
 //     | 1 . 7 . |     offsets  0   2   3   5   7
 //     | . . 8 . |     columns  0 2 | 2 | 1 2 | 0 3          a tile of 4 rows: columns and values to shared memory,

@@ -26,8 +26,7 @@ DEVICE void set_mark(u32* marks, u64 place) {
     if (!(__ldcg(mark) & bit)) atomicOr(mark, bit);
 }
 
-// Returns whether the set has the number, which may have been added now; otherwise it has no slot for it, or the number
-// is too large.
+// Adds a number to the set unless it is there. Returns false if no slot is free for it, or if the number is too large.
 DEVICE bool insert(u32* seen, u64 place) {
     if (place >= FREE) return false;
     u32 slot = u32(place) * 0x9e3779b1u >> (32 - SLOT_BITS);

@@ -29,7 +29,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) offsets_of_sorted(const u3
     }
 }
 
-// The same if there are fewer elements than segments: each offset is the number of elements below its segment.
+// Like offsets_of_sorted, for fewer elements than segments: each offset is the number of elements below its segment.
 extern "C" __global__ void __launch_bounds__(THREADS) offsets_by_search(const u32* segments, u64 n, I* offsets, u64 count) {
     EACH(s, count + 1) {
         u64 low = 0, high = n;

@@ -214,7 +214,7 @@ DEVICE void sort_tile(const KEY* in, KEY* out, const VALUE* values_in, VALUE* va
         key[i] = mine + i < have ? keys[SPREAD(mine + i)] : KEY();
         from[i] = mine + i;
     }
-    // Neighbours are exchanged in ITEMS rounds, but never with an equal one.
+    // Odd-even transposition: ITEMS rounds exchange neighbours, but never equal ones, so that the sort is stable.
 #pragma unroll
     for (int round = 0; round < ITEMS; round++)
 #pragma unroll

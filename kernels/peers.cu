@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// Data that was sent and is not needed any more counts as received, before an exchange of another kind is begun.
+// Counts data that was sent but is no longer needed as received, before an exchange of another kind begins.
 extern "C" __global__ void __launch_bounds__(THREADS) peers_drop(u64 rank, u64 ranks, const u64* windows, u64* state) {
     const u64 last = state[SENT];
     all_came(windows[rank], ranks, last, state);

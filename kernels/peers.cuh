@@ -78,7 +78,7 @@ DEVICE void put_sum(const u64* windows, u64 rank, u64 ranks, u64 round, u64 k, T
     }
 }
 
-// Reads a word after its round has arrived.
+// Waits until a word of this round has arrived, and reads it. Returns false if the rank gives up.
 DEVICE bool word_of(const u64* p, u32 round, u64* state, u32& word) {
     Patience patience(state);
     while (true) {

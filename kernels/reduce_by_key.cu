@@ -45,7 +45,7 @@ template <typename ELEMENT> DEVICE void load_pair(const ELEMENT* p, ELEMENT (&v)
 }
 
 // Dynamic shared memory: 2 * TILE * (sizeof(KEY) + sizeof(VALUE)). Grid: blocks that fit the device, at most one per
-// tile. keys_out and sums_out need room for as many runs as there are; `runs` receives their number.
+// tile. keys_out and sums_out have room for all runs; `runs` receives their number.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 reduce_by_key(const KEY* keys, const VALUE* values, KEY* keys_out, VALUE* sums_out, u64 n, u64* runs, u64* workspace) {
     extern __shared__ uint4 dynamic[];

@@ -103,7 +103,7 @@ struct OnChip {
         return sum;
     }
 
-    // Publishes the element of this thread's row k that others read, before a meeting that publishes.
+    // Publishes the element of this thread's row k for other blocks. A meeting with PUBLISH must follow.
     DEVICE void publish(int k, T value) const {
 #if CLUSTER > 1
         if (local(k) < rows_a_block) published_here[local(k)] = value;

@@ -38,9 +38,9 @@ typedef ELEMENT T;
 
 #define SLOTS 8  // tiles whose totals are kept: more than BEHIND + 1
 
-// Read by one lane for its warp. Every thread that accesses shared memory arrives itself at the barrier for it. Memory
-// ordering does not require that (lanes could synchronise at __syncwarp, and one arrive for all), but a race checker
-// recognises only this, and it costs one percent.
+// One lane reads a value for its warp. Every thread that accesses shared memory arrives itself at the barrier for it.
+// Memory ordering does not require that (lanes could synchronise at __syncwarp, and one arrive for all), but a race
+// checker recognises only this, and it costs one percent.
 template <typename V> DEVICE V read_by(u32 lane, const V* p) {
     V v = V();
     if (lane_id() == lane) v = *p;
