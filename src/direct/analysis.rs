@@ -81,7 +81,7 @@ impl Kind {
 }
 
 impl Analysis {
-    /// The number of multiplications in dense blocks that take the same time.
+    /// The number of multiplications in dense blocks that would take as long.
     pub fn in_blocks(&self) -> f64 {
         if self.kind == Kind::Lu { self.flops / COLUMN_BY_COLUMN } else { self.flops }
     }

@@ -120,7 +120,7 @@ pub(super) fn forward_error<T: Factorable>(
     estimate(n, &forward, &back).map(|error| error / largest).filter(|error| error.is_finite())
 }
 
-/// A product of a matrix with a vector, and with another one that may come along.
+/// Multiplies a matrix by a vector, and by a second one if it is given.
 pub(super) type Forward<'a, T> = &'a dyn Fn(&mut Vec<T>, Option<&mut Vec<T>>);
 
 /// A lower bound of the 1-norm of a matrix B of n columns, from products with B (`forward`) and B^T (`back`).

@@ -55,9 +55,9 @@ pub struct OnDevice<T: Scalar, B: DirectBackend> {
     /// Whether the ordering in use was computed here, not by the library.
     ordered: bool,
     same_bits: bool,
-    /// Whether the backend factorises itself.
+    /// Whether the backend factorises with its own code instead of a library.
     own: bool,
-    /// Whether scaling and pairs of the structure at hand are those of other values.
+    /// Whether scaling and pairs of the current structure were computed for other values.
     stale: bool,
 }
 
@@ -212,7 +212,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
             if !solved {
                 self.current = None;
                 if way.fronts && self.stale {
-                    // With pairs and scaling for the values at hand it may succeed.
+                    // It may succeed with pairs and scaling for the current values.
                     self.at = 0;
                 } else {
                     self.reasons.push((way.name(), Reason::Stagnated));
@@ -273,8 +273,8 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
             .collect()
     }
 
-    /// Computes factors with the next strategies until one succeeds, if there are none. Returns whether there are
-    /// factors.
+    /// Tries the remaining strategies until one gives factors, unless there are factors already. Returns whether there
+    /// are factors.
     fn factorise(&mut self, going: &mut dyn FnMut() -> bool) -> bool {
         while self.current.is_none() && self.at < self.ways.len() {
             let way = self.ways[self.at];
@@ -319,7 +319,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         }
     }
 
-    /// The structure of fronts that the host finds, in the backend's memory.
+    /// Computes the structure of fronts on the host, and sets it up in the backend's memory.
     fn analysed_in_fronts(&mut self) -> Result<Box<dyn Factors<T, B>>, Reason> {
         let start = Instant::now();
         let host = in_doubles(self.a.to_host(&self.backend).map_err(refused)?);
@@ -332,7 +332,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         made.map_err(refused)
     }
 
-    /// The analysis of a library.
+    /// Analyses the matrix with the library.
     fn analysed_by_library(&mut self, way: Way) -> Result<Box<dyn Factors<T, B>>, Reason> {
         let start = Instant::now();
         if way.matched && self.matched.is_none() {
@@ -361,7 +361,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         let fits = |factors: &dyn Factors<T, B>| factors.estimate().peak <= room(factors.estimate());
         self.same_bits = self.options.deterministic && made.as_ref().is_ok_and(|made| fits(&**made));
         if self.options.deterministic && !self.same_bits && made.is_ok() {
-            // Reproducible factors take up to ten times the memory, so give them up.
+            // Reproducible factors take up to ten times the memory, so this does without them.
             drop(made);
             made = self.analysed_in(way, order.as_deref().filter(|_| self.ordered), false);
         }

@@ -15,7 +15,7 @@ use crate::scalar::Scalar;
 use crate::work::{self, Stage};
 use num_traits::Float;
 
-/// A pivot is zero up to this many rounding units of the largest entry of its column.
+/// A pivot counts as zero up to this many rounding units of the largest entry of its column.
 pub(super) const NO_PIVOT: f64 = 4.0;
 
 /// The diagonal entry is the pivot if it is at least this fraction of the largest magnitude in its column. The matching
@@ -63,8 +63,8 @@ impl<T: Scalar> Triangle<T> {
     }
 
     /// Subtracts `value` times column j from x. The rows of a column differ, so four entries can be loaded before the
-    /// first one is stored. Most multiplications of a factorisation are done here; as a function of its own, the loop
-    /// can use all registers.
+    /// first one is stored. Most multiplications of a factorisation are done here; in a separate function, the loop can
+    /// use all registers.
     #[inline(never)]
     fn take_away(&self, j: usize, value: T, x: &mut [T]) {
         let range = self.starts[j]..self.starts[j + 1];

@@ -22,7 +22,7 @@
 //! | `frontal` | LU and L D L^T with static pivoting, in dense fronts |
 //! | `symmetric` | ordering and structure of L D L^T in fronts |
 //! | `lu` | sparse LU, column by column |
-//! | `regular` | factors of a regular matrix near one that is singular |
+//! | `regular` | factors of a nonsingular matrix near a singular one |
 //! | `foreign` | calls to faer, once for each type of entries |
 //! | `triangular` | substitution, if A can be permuted to triangular form |
 //! | `banded` | [`Banded`]: LU of a matrix with few diagonals |

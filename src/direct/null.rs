@@ -40,8 +40,8 @@ pub(crate) fn null_ratio<T: Scalar>(a: &Csr<T>, v: &[T]) -> f64 {
     })
 }
 
-/// The ratio of the vector nearest to the null space of A that inverse iteration with the factor finds. A ratio of at
-/// most [`NULL_UNITS`] proves that A is singular up to rounding of its entries.
+/// Searches for a null vector by inverse iteration with the factor, and returns the smallest ratio (`null_ratio`) that
+/// it finds. A ratio of at most [`NULL_UNITS`] proves that A is singular up to rounding of its entries.
 pub(super) fn nearest_to_null<T: Factorable>(a: &Csr<T>, factor: &Factor<T>) -> f64 {
     let n = a.columns();
     let mut random = Random::new(0x6e75_6c6c);

@@ -246,9 +246,9 @@ pub struct DeviceReport {
     pub estimate: FactorEstimate,
     /// Times since the matrix or its current values were set.
     pub seconds: DeviceSeconds,
-    /// Name and release of the library; none if the backend factorised itself.
+    /// Name and release of the library; `None` if the backend factorised with its own code.
     pub library: Option<String>,
-    /// Whether the order of elimination is ours.
+    /// Whether this crate computed the fill-reducing ordering.
     pub dissected: bool,
     /// Whether the same input gives the same bits, as far as the library guarantees it.
     pub same_bits: bool,

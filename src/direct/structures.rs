@@ -62,7 +62,7 @@ pub(super) struct Structures {
 struct LargeOrder {
     order: Permutation,
     size: OrderSize,
-    /// The elimination tree and column counts; whoever needs them takes them away.
+    /// The elimination tree and column counts; the first user takes them.
     counted: Mutex<Option<Counted>>,
 }
 

@@ -31,15 +31,16 @@ pub(super) struct Front<'a, T> {
 /// The rule for pivots.
 #[derive(Clone, Copy)]
 pub(super) struct Pivots {
-    /// A diagonal entry is the pivot if its magnitude is at least this part of the largest in its column of the block.
+    /// A diagonal entry is the pivot if its magnitude is at least this fraction of the largest in its column of the
+    /// block.
     pub(super) preference: f64,
     /// A smaller pivot is replaced by this.
     pub(super) least: f64,
 }
 
 impl<T: Factorable> Front<'_, T> {
-    /// Eliminates the front's own columns, and returns how many pivots were made up. The meter is asked on the way whether
-    /// to go on; `work` is memory to work in.
+    /// Eliminates the front's own columns, and returns the number of perturbed pivots. `meter` can stop the
+    /// elimination; `work` is workspace.
     pub(super) fn eliminate(&mut self, pivots: Pivots, work: &mut Vec<T>, meter: &Meter) -> usize {
         let (w, m) = (self.width, self.height);
         let r = m - w;

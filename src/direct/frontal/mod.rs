@@ -26,7 +26,7 @@
 //! |---|---|
 //! | `tree` | supernodes, their rows, and the tree: the symbolic factorisation |
 //! | `numeric` | all fronts on all threads: the factors |
-//! | `worker`, `source` | fronts are put together and eliminated one behind the other; entries of the matrix for them |
+//! | `worker`, `source` | assembly and elimination of one front after another; the matrix entries for each front |
 //! | `dense`, `symmetric`, `wide` | elimination within one front |
 //! | `solve` | A^-1 x and A^-T x |
 //! | `plan` | the same structure for a backend that has fronts in its own memory |

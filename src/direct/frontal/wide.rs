@@ -12,9 +12,9 @@
 //!                F22 - L21 W^T                              columns on all threads
 //! ```
 //!
-//! The entries of L21 show whether the pivots were large enough: if one is too large, or if a pivot had to be made up,
-//! nothing of the group is kept, and its pivots are searched for among all rows of the front (Duff, Hogg and Lopez, "A
-//! new sparse LDL^T solver using a posteriori threshold pivoting", SIAM J. Sci. Comput. 42, 2020).
+//! The entries of L21 show whether the pivots were large enough: if one is too large, or if a pivot had to be
+//! perturbed, nothing of the group is kept, and its pivots are searched for among all rows of the front (Duff, Hogg and
+//! Lopez, "A new sparse LDL^T solver using a posteriori threshold pivoting", SIAM J. Sci. Comput. 42, 2020).
 //!
 //! # Unsymmetric matrices
 //!
@@ -58,8 +58,8 @@ impl<T: Factorable> Divided<T> {
 }
 
 impl<T: Factorable> SymmetricFront<'_, T> {
-    /// Eliminates a group of columns with pivots from its diagonal block, and returns how many of them were made up; or
-    /// leaves the front as it is if these pivots are too small.
+    /// Eliminates a group of columns with pivots from its diagonal block, and returns the number of perturbed pivots;
+    /// or leaves the front as it is if these pivots are too small.
     pub(super) fn group(
         &mut self,
         group: &Range<usize>,
@@ -101,7 +101,7 @@ impl<T: Factorable> SymmetricFront<'_, T> {
                 let inverse = T::from_f64(1.0) / (off * (one * two - T::from_f64(1.0)));
                 divided[k] = Divided { own: two * inverse, other: -inverse, at: k + 1 };
                 divided[k + 1] = Divided { own: one * inverse, other: -inverse, at: k };
-                // The place of L's zero has D's entry beside the diagonal.
+                // This place of L, which is zero, holds the entry of D beside the diagonal.
                 lower[k * n + k + 1] = T::default();
             } else if k == 0 || swaps[k - 1] & TWO == 0 {
                 divided[k] = Divided { own: T::from_f64(1.0) / pivot, other: T::default(), at: k };
@@ -149,9 +149,9 @@ impl<T: Factorable> SymmetricFront<'_, T> {
     }
 }
 
-/// Makes the rows of W, one behind the other, from columns of a panel: each is L^-1 times the row that it was, where L is
-/// a unit lower triangle of `n` columns. Entries of column k begin at `columns(k)`. `check` sees some rows and the number
-/// of the first; its largest result is returned.
+/// Computes the rows of W, one after another, from columns of a panel: each is L^-1 times the original row, where L is
+/// a unit lower triangle of `n` columns. Entries of column k begin at `columns(k)`. `check` is called with some rows
+/// and the number of the first; its largest result is returned.
 fn solved_rows<T: Factorable>(
     (panel, columns): (&[T], &(dyn Fn(usize) -> usize + Sync)),
     (lower, n): (&[T], usize),
@@ -173,7 +173,7 @@ fn solved_rows<T: Factorable>(
 }
 
 impl<T: Factorable> Front<'_, T> {
-    /// Eliminates the front's own columns, and returns how many pivots were made up.
+    /// Eliminates the front's own columns, and returns the number of perturbed pivots.
     pub(super) fn square_first(&mut self, pivots: Pivots, work: &mut Vec<T>, meter: &Meter) -> usize {
         let (m, w) = (self.height, self.width);
         let size = w * (w + m);

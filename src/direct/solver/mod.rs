@@ -132,7 +132,7 @@ impl<T: Factorable> Direct<T> {
         let Self { options, structures, .. } = &mut direct;
         let mut chain = || if finite { analysis::chain(a, options, structures) } else { Vec::new() };
         (direct.norms, direct.chain) = match a.nonzeros() <= FEW {
-            // The way to another thread and back takes as long as these.
+            // Both are so short that passing one to another thread does not pay.
             true => (norms(a), chain()),
             false => join(|| norms(a), chain),
         };
