@@ -24,13 +24,13 @@ use crate::scalar::{Real, Scalar};
 /// On a grid with fewer points a side, different neighbours have the same distance.
 const LEAST_SIDE: i64 = 3;
 
-/// Levels below the finest that are solved by two cycles each.
+/// The number of levels below the finest that are solved by two cycles each.
 const TWICE: usize = 2;
 
 /// A level of at most this many points is examined on the host, which takes up to a millisecond.
 const LOOKED_AT: usize = 5_000;
 
-/// Boxes as wide as high are suitable if the weakest of the couplings along x, y and z is at least this fraction of the
+/// Cubic boxes are suitable if the weakest of the couplings along x, y and z is at least this fraction of the
 /// strongest.
 const COMPARABLE: f64 = 0.25;
 
@@ -38,9 +38,9 @@ const COMPARABLE: f64 = 0.25;
 const WINDOWS: usize = 4;
 const WINDOW: usize = 256;
 
-/// The same for the couplings of each point by itself, in the mean. Layers of a power grid with different strong
-/// directions, or a strong direction along a diagonal, have equally strong couplings along all axes when added up.
-/// Coefficients from a lognormal distribution have 0.4.
+/// The same bound for the ratios of the couplings of single points, on average. Layers of a power grid with different
+/// strong directions, or a strong direction along a diagonal, have equally strong couplings along all axes when added
+/// up. Coefficients from a lognormal distribution have 0.4.
 const LOCALLY: f64 = 0.15;
 
 /// If one minus the standard deviation of the relative row sums is at least this, unknowns have about the same units.
@@ -49,7 +49,7 @@ const LOCALLY: f64 = 0.15;
 const IN_LIKE_UNITS: f64 = 0.82;
 
 /// The grid of `points` points, in two or three dimensions, on which these index distances between coupled points are
-/// those between neighbours; none if there is none.
+/// those between neighbours; `None` if there is no such grid.
 pub(crate) fn of_distances(points: usize, distances: &[i64]) -> Option<(Grid, Neighbours)> {
     let beyond = |least: i64| distances.iter().copied().filter(|&d| d > least).min();
     let n = points as i64;
@@ -94,8 +94,8 @@ pub(super) struct Found {
     distances: Vec<i64>,
 }
 
-/// The grid of a matrix if a hierarchy can be made on it; none if the matrix is on no grid, or if couplings along one
-/// axis are much weaker than along another. `known` are its diagonals, if they have been determined.
+/// The grid of a matrix if a hierarchy can be built on it; `None` if the matrix is on no grid, or if couplings along
+/// one axis are much weaker than along another. `known` are its diagonals, if they have been determined.
 pub(super) fn suited<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -116,10 +116,10 @@ pub(super) fn suited<T: Scalar, B: MultigridBackend>(
     Ok(Some(found))
 }
 
-/// A cycle and the sizes of its levels, or none.
+/// A cycle and the sizes of its levels, or `None`.
 type Made<T, B> = Option<(Cycle<T, B>, MultigridFacts)>;
 
-/// The cycle and its levels for a matrix on the grid that was found. None in the cases of [`levels`].
+/// Builds the cycle and its levels for a matrix on the grid that was found. Returns `None` in the cases of [`levels`].
 pub(super) fn hierarchy<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -188,9 +188,9 @@ fn of_diagonals(rows: usize, found: &Diagonals) -> Option<Found> {
     (closed(neighbours) == neighbours).then_some(Found { grid, neighbours, distances })
 }
 
-/// The levels from a matrix on a grid down. `above` is the number of levels of boxes above it, if there are any. None
-/// if couplings along one axis are much weaker than along another, if an entry leads out of the grid, or if values are
-/// infinite or NaN.
+/// Builds the levels from a matrix on a grid downwards. `above` is the number of levels of boxes above it, if there are
+/// any. Returns `None` if couplings along one axis are much weaker than along another, if an entry leads out of the
+/// grid, or if values are infinite or NaN.
 pub(super) fn levels<T: Scalar, B: MultigridBackend>(
     backend: &B,
     (mut grid, mut neighbours): (Grid, Neighbours),
@@ -259,7 +259,7 @@ pub(super) fn smoother<T: Scalar, B: MultigridBackend>(
 /// number of points.
 pub(super) type Ratios = [[f64; 7]; 2];
 
-/// Returns whether the couplings of each point are about equally strong in the mean, and unknowns have like units.
+/// Returns whether the couplings of each point are about equally strong on average, and unknowns have similar units.
 pub(super) fn are_comparable([ratios, points]: &Ratios) -> bool {
     let least = [LOCALLY; 6].into_iter().chain([IN_LIKE_UNITS]);
     ratios.iter().zip(points).zip(least).all(|((&ratio, points), least)| ratio >= least * points)

@@ -12,7 +12,7 @@ use crate::parallel::rows::row_chunks;
 use crate::scalar::{Offset, Scalar};
 use num_traits::{One, Zero};
 
-/// The unknowns of each node of a mesh: node k has those from `starts[k]` on. If none, each unknown is a node.
+/// The unknowns of each node of a mesh: node k has those from `starts[k]` on. With `None`, each unknown is a node.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Nodes(pub(super) Option<Vec<u32>>);
 
@@ -40,7 +40,7 @@ impl Nodes {
         self.start(node)..self.start(node + 1)
     }
 
-    /// The node of each unknown; none if each unknown is a node.
+    /// The node of each unknown; `None` if each unknown is a node.
     pub(super) fn of_each(&self) -> Option<Vec<u32>> {
         let starts = self.0.as_ref()?;
         let sizes = starts.windows(2).map(|w| (w[1] - w[0]) as usize).enumerate();

@@ -22,13 +22,15 @@ const SPAN: f64 = 1e10;
 /// Rows that are examined before all others, to reject most matrices quickly.
 const FIRST_ROWS: usize = 1000;
 
-/// The largest relative difference between the two ways around a cycle: rounding errors of thousands of divisions.
+/// The largest relative difference between the factors found along two paths around a cycle: rounding errors of
+/// thousands of divisions.
 const ROUNDING: f64 = 1e-9;
 
 /// Row factors L, and L A.
 pub(super) type Symmetrized<T, B> = (<B as Backend>::Vec<T>, Csr<T, B>);
 
-/// Positive row factors that make A, which is not Hermitian, Hermitian, and the resulting matrix.
+/// Positive row factors that make a matrix Hermitian that is not, and the resulting matrix; `None` if there are no such
+/// factors.
 pub(super) fn symmetrized<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,

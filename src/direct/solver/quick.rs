@@ -184,7 +184,7 @@ impl<T: Factorable> Direct<T> {
                 }
             }
         });
-        // A residual of zero is good; a square that has underflowed is told from it by the other path.
+        // A residual whose square is zero, perhaps by underflow, is good: `SAFE` excludes a small b.
         let meets = |k: usize| {
             (left[k] == 0.0 || SAFE.contains(&left[k]))
                 && SAFE.contains(&given[k])

@@ -172,7 +172,7 @@ fn restricted<S: Scalar>(fine: &Planes, coarse: &Planes, part: usize, weights: &
 }
 
 impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
-    /// The cycle from the finest level on for this rank's planes; none as for [`grid::levels`].
+    /// The cycle from the finest level on for this rank's planes; `None` in the cases of [`grid::levels`].
     pub(super) fn between<S: Scalar>(
         &self,
         mut slab: Slab<S, B>,

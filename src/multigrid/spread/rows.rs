@@ -205,7 +205,8 @@ const fn words<T: Scalar>() -> usize {
     if T::COMPLEX { 2 } else { 1 }
 }
 
-/// Some rows as bytes: their number, indices, lengths, columns and values. Row `number` is row `number - first` of `a`.
+/// Packs some rows into bytes: their number, indices, lengths, columns and values. Row `number` is row `number - first`
+/// of `a`.
 fn packed<T: Scalar>(a: &Csr<T>, numbers: &[u32], first: u32) -> Vec<u8> {
     let row = |number: u32| a.row((number - first) as usize);
     let entries: usize = numbers.iter().map(|&number| row(number).0.len()).sum();
@@ -223,7 +224,7 @@ fn packed<T: Scalar>(a: &Csr<T>, numbers: &[u32], first: u32) -> Vec<u8> {
     bytes
 }
 
-/// The indices of rows, and the rows.
+/// Unpacks rows from bytes. Returns their indices and the rows.
 fn unpacked<T: Scalar>(bytes: &[u8], columns: usize) -> Result<(Vec<u32>, Csr<T>)> {
     let cut = || Error::InvalidMatrix("rows that another part has sent end early".into());
     let (count, rest) = bytes.split_first_chunk().ok_or_else(cut)?;
