@@ -6,7 +6,7 @@
 //!     start the method from r, iterate until it says that it has converged or ends otherwise
 //!     x = x + the sum of its steps
 //!     r = b - A x
-//!     where r and the recurrence's residual have drifted apart, start again from an accurate r
+//!     if r and the recurrence's residual have drifted apart, start again from an accurate r
 //! ```
 //!
 //! `docs/internals/numerics.md` in the repository gives the rules and their reasons.
@@ -35,7 +35,7 @@ const SAFETY: f64 = 0.9;
 /// Each restart from b - A x must make the residual smaller by this factor, or the solve has stagnated.
 const PROGRESS: f64 = 0.5;
 
-/// Each restart asks the recurrence for this much less than the threshold, because rounding of x adds to the residual.
+/// Each restart multiplies the target of the recurrence by this factor, because rounding of x adds to the residual.
 const HEADROOM: f64 = 0.1;
 
 /// Steps of the power method for ||A||. A rough estimate is enough, since the tolerance that it is multiplied with is
@@ -156,7 +156,7 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
         self.drive(System { a: &a, m: &m }, b, x, (None, None), observer)
     }
 
-    /// [`Krylov::solve`] with a judge, which is asked about an x that meets the tolerance. If it asks for more, the
+    /// [`Krylov::solve`] with a judge, which is called for an x that meets the tolerance. If it requires more, the
     /// method goes on; if it says that x is not the solution, the report says [`Outcome::Stagnated`].
     pub(crate) fn solve_judged(
         &mut self,
@@ -385,7 +385,7 @@ struct Driver<'d, 'm, 'j, T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C:
     image: &'d mut B::Vec<T>,
     iterating: &'d mut Duration,
     judge: Option<&'d mut Judge<'j, T, B>>,
-    /// True if the judge has asked for a smaller residual than the threshold.
+    /// True if the judge has required a smaller residual than the threshold.
     asked: bool,
     /// True if the recurrence then continued from where it was, instead of starting from b - A x.
     went_on: bool,
@@ -487,7 +487,7 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
         }
     }
 
-    /// Asks the method for a more careful form, to be used from the next start on. Returns whether it has one.
+    /// Switches the method to a more careful form from the next start on. Returns whether it has one.
     fn fall_back(&mut self) -> Result<bool> {
         let falls = lock(self.method).fall_back(self.space, self.system)?;
         if falls {

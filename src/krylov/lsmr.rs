@@ -81,7 +81,7 @@ struct Slots {
     rhod: Slot,
     tautilde: Slot,
     thetatilde: Slot,
-    /// The bound of ||A^H r|| / (||A|| ||r||).
+    /// The bound on ||A^H r|| / (||A|| ||r||).
     gradient: Slot,
     /// 1 / alpha and -alpha / beta, the factors of A v and u.
     inverse_alpha: Slot,

@@ -223,7 +223,7 @@ impl<T: Scalar, B: VectorOps> Room<T, B> {
         Ok(())
     }
 
-    /// The workspace, as an application borrows it.
+    /// Borrows the workspace for an application of the preconditioner.
     pub fn workspace(&mut self) -> Workspace<'_, T, B> {
         Workspace { full: &mut self.full, narrow: &mut self.narrow }
     }

@@ -109,7 +109,7 @@ pub struct MinimalResidual<T: Scalar, B: KrylovSteps> {
     rotate_preconditioned: ScalarProgram<B>,
     /// The program for r.r, with a preconditioner.
     norm: ScalarProgram<B>,
-    /// True if M is more than a multiple of the identity.
+    /// True if M is not a multiple of the identity.
     preconditioned: bool,
     x: B::Vec<T>,
     r: B::Vec<T>,

@@ -6,10 +6,10 @@
 //! tolerance is not met, and determines the outcome.
 //!
 //! An iteration of k systems moves the matrix once and 10 k vectors of n scalars; Jacobi adds twice the diagonal, once
-//! for all (n reals, or n in single precision). One by one it would be k matrices and k diagonals. So solving together
-//! pays if a row of the matrix takes many bytes compared to 80 (in double precision), as with 27 or more entries per
-//! row; it does not if the matrix is compressed to almost nothing. Before and after the common iterations each system
-//! takes one product by itself.
+//! for all (n reals, or n in single precision). One by one it would be k matrices and k diagonals. Solving together is
+//! therefore faster if a row of the matrix takes many bytes compared to 80 (in double precision), as with 27 or more
+//! entries per row; it is not if the matrix is compressed to almost nothing. Before and after the common iterations
+//! each system takes one product by itself.
 
 use super::cg::{Work, inverse_bytes};
 use super::cycle::{Best, End, Iterations, Pace, Run};
@@ -182,7 +182,7 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         self.iterating
     }
 
-    /// How many systems the solver is for.
+    /// The maximum number of systems.
     pub fn systems(&self) -> usize {
         self.histories.len()
     }
@@ -197,7 +197,7 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
     }
 
     /// Runs the recurrences of all systems that can take part, until each has ended. The scaled sums of their steps are
-    /// left one after another in `work.q`, and `reached` gets the number of iterations of each system, or none for a
+    /// left one after another in `work.q`, and `reached` gets the number of iterations of each system, or `None` for a
     /// system that has to be solved alone.
     #[allow(clippy::too_many_arguments)]
     fn together<A, M>(
@@ -276,7 +276,7 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         Ok(())
     }
 
-    /// The share of a system in the bytes that a common iteration must move; none if systems are solved one by one.
+    /// The share of a system in the bytes that a common iteration must move; `None` if systems are solved one by one.
     fn share_of_bytes<A, M>(&self, a: &A, m: &M) -> Option<usize>
     where
         A: LinearOperator<T, B> + ?Sized,
@@ -289,8 +289,8 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
 }
 
 impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
-    /// Prepares a system for the common iterations, with its residual in `column`. Returns none if it needs no
-    /// iterations, or its start is not finite.
+    /// Prepares a system for the common iterations, with its residual in `column`. Returns `None` if it needs no
+    /// iterations, or if its start is not finite.
     fn join<'a, F, A>(
         &mut self,
         a: &A,

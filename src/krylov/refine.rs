@@ -52,7 +52,7 @@ impl<T: Scalar, B: KrylovSteps + PreconditionSteps> std::fmt::Debug for Refineme
 }
 
 impl<T: Scalar, B: KrylovSteps + PreconditionSteps> Refinement<T, B> {
-    /// A solver for `n` unknowns: 2 n scalars and 6 n of half the width.
+    /// A solver for `n` unknowns: 2 n scalars, and 6 n in half the precision.
     ///
     /// # Errors
     /// As [`Cg::new`].
@@ -157,7 +157,7 @@ impl<T: Scalar, B: KrylovSteps + PreconditionSteps> Refinement<T, B> {
             let tolerance = (0.5 * threshold / residual).max(INNER);
             let options = self.options.clone().tolerance(tolerance).max_iterations(left);
             let done = report.iterations;
-            // A device that runs ahead may finish the inner solve before the observer asks to stop.
+            // A device that runs ahead may finish the inner solve before the observer stops it.
             let inner = self.correct(low, m, x, residual, &units, options, |iteration, norm| {
                 let wish = observer(done + iteration, norm);
                 stopped |= wish.is_break();

@@ -63,8 +63,8 @@ impl Outcome {
         matches!(self, Outcome::Converged)
     }
 
-    /// Returns whether x is what was asked for: the tolerance is met, or no x meets it and this one is a least-squares
-    /// solution, or working precision allows no more and leaves at least one digit that can be trusted.
+    /// Returns whether x can be used as the solution: the tolerance is met, or no x meets it and this one is a
+    /// least-squares solution, or working precision allows no more and leaves at least one digit that can be trusted.
     pub fn is_solved(&self) -> bool {
         match self {
             Outcome::Converged | Outcome::LeastSquares => true,
@@ -135,7 +135,8 @@ pub struct Report {
     pub relative_residual: f64,
     /// ||x||, if it is known and not zero: it is measured together with a certificate.
     pub solution_norm: Option<f64>,
-    /// How often the recurrence was started again from b - A x, because it had drifted away from it.
+    /// The number of times that the recurrence was restarted from b - A x, because its own residual had drifted away
+    /// from that.
     pub restarts: usize,
     /// Compulsory bytes of one iteration: matrix, vectors and preconditioner, each as often as it must be moved.
     pub bytes_per_iteration: usize,
