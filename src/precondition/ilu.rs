@@ -27,7 +27,7 @@ const SMALLEST: f64 = 1e-8;
 ///
 /// Unknowns are eliminated in the order of A, and the quality of M depends on that order: banded ones, as from reverse
 /// Cuthill-McKee, are good. If pivots fail, the diagonal is increased step by step; if that does not help, the failing
-/// pivots are replaced, so that M is always regular.
+/// pivots are replaced, so that M is always nonsingular.
 ///
 /// An application is two triangular solves. It moves L and U with 4 bytes for each column, about 9 vectors and their
 /// indices, and takes as many sequential steps as there are level sets of rows ([`Ilu::depth`]).

@@ -27,7 +27,7 @@
 //! | `elimination` | when dissection pays |
 //! | `nearby` | numbers with which neighbours are near each other in memory |
 //! | `counts` | the elimination tree, and entries of the columns of a factor |
-//! | `order_size` | what a factor in some order takes |
+//! | `order_size` | size and cost of a factor in some order |
 //!
 //! All of it runs on the host. Only dissection is recursive, and its depth grows with the logarithm of the size, so
 //! even a chain of 10^7 rows does not exhaust the stack. Results are deterministic: ties go to the smaller index, and

@@ -12,8 +12,8 @@ const WINDOWS: usize = 16;
 const WINDOW: usize = 1024;
 /// Numbers of vertices that share the cache lines that a processor fetches together.
 const LINE: usize = 64;
-/// Neighbours are scattered if those of a window occupy more lines than this part (one over it) of its vertices. A grid
-/// has a hundredth of that, and points in random order ten times as many.
+/// Neighbours are scattered if those of a window occupy more lines than 1 / `SCATTERED` of its vertices. A grid has a
+/// hundredth of that, and points in random order ten times as many.
 const SCATTERED: usize = 4;
 
 /// Returns the graph numbered by breadth-first search, and that order, if neighbours are scattered.

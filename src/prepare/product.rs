@@ -6,8 +6,8 @@
 //! the lengths c_ij - u_i - v_j are never negative. The method is the fifth variant of Duff and Koster, "On algorithms
 //! for permuting large entries to the diagonal of a sparse matrix", SIAM J. Matrix Anal. Appl. 22 (2001).
 //!
-//! Costs are integers, logarithms in units of 2^-32. So sums are exact, entries of equal magnitude have exactly the
-//! same cost, and the inequalities hold to the last bit.
+//! Costs are integers, logarithms in units of 2^-32. Therefore sums are exact, entries of equal magnitude have exactly
+//! the same cost, and the inequalities hold to the last bit.
 
 use super::equilibrate::equilibrate;
 use super::matching::{Matching, UNMATCHED, maximum_matching};
@@ -70,7 +70,7 @@ impl ProductMatching {
         &self.scaling
     }
 
-    /// Takes both out.
+    /// Takes the matching and the scaling out.
     pub fn into_parts(self) -> (Matching, Scaling) {
         (self.matching, self.scaling)
     }
@@ -122,7 +122,7 @@ pub(super) fn matching_or_norms<T: Scalar>(a: &Csr<T>, most: u64) -> Result<Prod
     }
 }
 
-/// Returns the matching of largest product, or none if its searches take too many steps.
+/// Returns the matching of largest product, or `None` if its searches take too many steps.
 fn within<T: Scalar>(a: &Csr<T>, most: u64) -> Result<Option<ProductMatching>> {
     let mut sizes = logarithms(a, Pattern::stored(a)?.starts())?;
     sizes.retain(|&size| size != f64::NEG_INFINITY);
@@ -569,8 +569,8 @@ impl<'a> Assignment<'a> {
     }
 
     /// Computes the scale factors. Those of matched rows are computed from the entries' magnitudes again, so matched
-    /// entries have magnitude 1 up to rounding and not only up to a unit of cost. What can be shifted between rows and
-    /// columns is divided evenly.
+    /// entries have magnitude 1 up to rounding and not only up to a unit of cost. The part that can be shifted between
+    /// rows and columns is divided evenly.
     fn scaling(&self, sizes: &[f64]) -> Scaling {
         let mean = |numbers: &mut dyn Iterator<Item = f64>, count: usize| {
             numbers.sum::<f64>() / (count as f64 * UNIT).max(1.0)

@@ -74,7 +74,7 @@ impl Scaling {
     }
 
     /// Rounds each factor to a power of two (by its logarithm), so that scaling rounds no entry. Entries of magnitude 1
-    /// then have between 1/2 and 2.
+    /// then have a magnitude between 1/2 and 2.
     #[must_use]
     pub fn to_powers_of_two(&self) -> Self {
         let round = |factors: &[f64]| factors.iter().map(|f| f.log2().round().exp2()).collect();

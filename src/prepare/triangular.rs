@@ -82,10 +82,10 @@ impl BlockTriangular {
     }
 }
 
-/// Computes the block triangular form from a maximum matching (which may be one of largest product). What alternating
-/// paths from unmatched rows and columns reach is split off, and the rest is divided into strongly connected
-/// components. Dulmage and Mendelsohn, "Coverings of bipartite graphs", Canadian Journal of Mathematics 10 (1958);
-/// Pothen and Fan, "Computing the block triangular form of a sparse matrix", ACM TOMS 16 (1990). O(entries).
+/// Computes the block triangular form from a maximum matching (which may be one of largest product). The rows and
+/// columns that alternating paths reach from unmatched ones are split off, and the rest is divided into strongly
+/// connected components. Dulmage and Mendelsohn, "Coverings of bipartite graphs", Canadian Journal of Mathematics 10
+/// (1958); Pothen and Fan, "Computing the block triangular form of a sparse matrix", ACM TOMS 16 (1990). O(entries).
 ///
 /// ```
 /// use residua::{Csr, prepare::{Pattern, block_triangular, maximum_matching}};
@@ -104,7 +104,7 @@ impl BlockTriangular {
 pub fn block_triangular(pattern: &Pattern<'_>, matching: &Matching) -> Result<BlockTriangular> {
     check(pattern, matching)?;
     let (column_of, row_of) = (matching.column_of(), matching.row_of());
-    // What unmatched rows reach: a row, any of its columns, the row matched with that, and so on.
+    // The rows and columns that unmatched rows reach: a row, any of its columns, the row matched with that, and so on.
     let (vertical_rows, vertical_columns) = reached(pattern, row_of, &matching.unmatched_rows())?;
     let unmatched_columns = matching.unmatched_columns();
     let horizontal_rows = if unmatched_columns.is_empty() {

@@ -144,7 +144,7 @@ fn pair_over_two(graph: &Graph, heaviest: u32, alone: &[u32], partner: &mut [u32
     }
 }
 
-/// Makes the graph whose vertices are the pairs.
+/// Builds the graph whose vertices are the pairs.
 fn contract(graph: &Graph, map: &[u32], leaders: &[u32], mates: &[u32], weights: Vec<u32>) -> Graph {
     let block = leaders.len().div_ceil(BLOCKS).max(LEAST_BLOCK);
     let firsts: Vec<usize> = (0..leaders.len()).step_by(block).collect();
@@ -173,7 +173,7 @@ fn contract(graph: &Graph, map: &[u32], leaders: &[u32], mates: &[u32], weights:
     Graph { starts, neighbours, ties, weights }
 }
 
-/// Makes the rows of consecutive pairs, from number `first`, of a graph with `n` pairs; weights are left out.
+/// Builds the rows of consecutive pairs, from number `first`, of a graph with `n` pairs; weights are left out.
 fn contract_rows(
     graph: &Graph,
     map: &[u32],

@@ -19,7 +19,7 @@
 //! | `coarsen` | pairs of neighbours become one vertex |
 //! | `separator` | growing a side, moving vertices over |
 //! | `leaf`, `minimum_degree` | what is too small to be cut |
-//! | `regions` | a few cuts, and minimum degree between them: the order where there is little to do |
+//! | `regions` | a few cuts, and minimum degree between them: the order if there is little to do |
 //! | `graph` | the graphs of all these |
 //!
 //! Why this is not a library: of the pure Rust crates (feral-metis, feral-scotch) none uses more than one thread, and
@@ -50,7 +50,7 @@ pub(crate) use minimum_degree::{Beyond, Most};
 
 /// With fewer regions some threads would have nothing to do.
 const LEAST_REGIONS: usize = 16;
-/// The separators of the first cuts account for at least this part of a factor's multiplications.
+/// The separators of the first cuts account for at least this fraction of a factor's multiplications.
 const OF_FIRST_CUTS: f64 = 0.25;
 /// The first separator of a graph in space has at most this many times n^(2/3) vertices.
 const IN_SPACE: f64 = 3.0;
@@ -60,8 +60,8 @@ pub(crate) enum InRegions {
     /// An order by regions.
     Found(Permutation),
     /// Nested dissection is better: the graph has separators like one in space, and factors take more multiplications
-    /// than were allowed for regions. It begins anew, since dissection of these regions took 12 % more multiplications for
-    /// 40^3 points.
+    /// than were allowed for regions. Dissection then begins anew, since dissecting these regions took 12 % more
+    /// multiplications for 40^3 points.
     Dissect,
     /// A factorisation takes at least this many multiplications, which is more than allowed.
     Takes(f64),
@@ -96,7 +96,7 @@ pub fn nested_dissection<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
     dissection_order(&Adjacency::new(a)?)
 }
 
-/// The same for a graph that was made before.
+/// The same for an existing graph.
 ///
 /// # Errors
 /// Without memory.
@@ -145,7 +145,7 @@ pub fn minimum_degree<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
     minimum_degree_order(&Adjacency::new(a)?)
 }
 
-/// The same for a graph that was made before.
+/// The same for an existing graph.
 ///
 /// # Errors
 /// Without memory.
@@ -155,7 +155,7 @@ pub fn minimum_degree_order(graph: &Adjacency<'_>) -> Result<Permutation> {
 }
 
 /// The same within limits. An order that exceeds them is recognised early, because the vertices eliminated last take
-/// most of the work, of the search as well.
+/// most of the work, in the search as in the factorisation.
 ///
 /// # Errors
 /// Without memory.

@@ -3,8 +3,8 @@
 //!
 //! Minimum degree of a whole graph runs on one thread, and dissection down to its leaves builds every graph of the tree
 //! anew. Here the graph is coarsened once, all cuts are made in the small graph, and on the way back each separator is
-//! refined within a band of few vertices around it. So the cuts take less time than minimum degree in the regions, and
-//! each region stays in a cache.
+//! refined within a band of few vertices around it. The cuts therefore take less time than minimum degree in the
+//! regions, and each region stays in a cache.
 //!
 //! ```text
 //!                 1                  a label a vertex: its place in the tree of cuts. Regions are leaves (4 to 7),
@@ -23,10 +23,10 @@ use crate::parallel::{join, prelude::*};
 use crate::work::Meter;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// A region has about this part (one over it) of all vertices, so that the threads of any processor get equal shares,
-/// ...
+/// A region has about 1 / `PART` of all vertices, so that the threads of any processor get equal shares, but at least
+/// `LEAST`.
 const PART: u64 = 48;
-/// ... and at least this many, so that ordering one is worth a task.
+/// The minimum number of vertices of a region, so that ordering one is worth a task.
 const LEAST: u64 = 1000;
 /// The graph that is cut is smaller by this factor.
 const SMALLER: usize = 16;

@@ -136,7 +136,7 @@ impl<'a> Separator<'a> {
             let start = joined.len();
             self.take(vertex, to, &mut joined);
             for &vertex in &joined[start..] {
-                // They may move on to the same side only; else two moves could undo each other for ever.
+                // They may move on to the same side only; otherwise two moves could undo each other forever.
                 if self.moved[vertex as usize] != self.pass {
                     self.queue(vertex, to);
                 }
