@@ -1,6 +1,6 @@
 // Products whose threads compute neighbouring rows.
 //
-// Constants: ROWS, which the including file has.
+// Constants: ROWS, which the including file defines.
 #pragma once
 #include "product.cuh"
 

@@ -58,8 +58,8 @@ struct Narrow {
     u32 messages[2][CLUSTER];
 };
 
-// Messages between blocks: `told` carries how many entries each block found, `dealt` the entries when they are
-// redistributed. `turn` and `deals` number the next use of each.
+// Messages between blocks: `told` carries the number of entries that each block found, `dealt` the entries that are
+// redistributed. `turn` and `deals` are the numbers of their next uses.
 struct Letters {
     Mail told, dealt;
     u32 turn, deals;

@@ -65,9 +65,9 @@ struct Found {
     }
 };
 
-// Follows the edges of `count` entries, MANY per lane at a time. In visit(w, open, used), w are the vertices at the
-// ends of edges, open tells which of this lane's places hold one, and used which places hold one in any lane. All lanes
-// of a warp call visit together.
+// Follows the edges of `count` entries, MANY per lane at a time. In visit(w, open, used), w[k] is the vertex at the end
+// of this lane's edge k, open[k] says whether there is such an edge, and used[k] whether there is one in any lane. All
+// lanes of a warp call visit together.
 template <bool SHARED, typename Visit>
 DEVICE void each_edge(const u32* indices, const u64* entries, u32 count, u32 warp, u32 warps, const Visit& visit) {
     const u32 each = share(count, warps);

@@ -7,8 +7,8 @@
 //     list      coarse unknowns in the order in which the host finds them
 //     weights   one for each, summed in the order of the entries of row i and of its neighbours' rows
 //
-// and writes the `most` largest weights to its part of an array with that many elements a row. A row with more unknowns
-// than the table has places is left for a launch with larger tables.
+// and writes the `most` largest weights to its part of an array with that many elements per row. A row with more
+// unknowns than the table has places is left for a launch with larger tables.
 //
 // Bytes moved: A and the dependences once, and the rows of the neighbours from the caches.
 //
@@ -111,7 +111,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// Chosen unknowns become coarse, and those that depend on one fine; the others are counted in `undecided`.
+// Chosen unknowns become coarse, and undecided ones that depend on a chosen one become fine; the others are counted in
+// `undecided`.
 extern "C" __global__ void __launch_bounds__(THREADS)
     coarse_decide(u64 n, const J* starts, const u32* dependences, const u32* chosen, u32* state, u32* undecided) {
     u32 count = 0;

@@ -21,7 +21,7 @@ DEVICE bool is_strong(R threshold, R largest, R largest_there, T value) {
 // Number of entries in shared memory: with gathered and written data, no more than 48 KiB.
 constexpr u32 ROOM = (sizeof(T) <= 4 ? 8 : sizeof(T) <= 8 ? 4 : 2) * THREADS;
 
-// A tile: the rows from .. behind, with the entries begin .. end; `near` if these fit shared memory.
+// A tile: the rows from .. behind, with the entries begin .. end; `near` says whether these fit shared memory.
 struct Tile {
     u64 from, behind, begin, end;
     bool near;

@@ -36,9 +36,9 @@ DEVICE void after_predecessors() {
 #endif
 }
 
-// The same for kernels that know whether their matrix is settled, which means that the previous launch does not write
-// it. They then load it while that launch still runs, and wait before reading vectors. Vectors are read by plain loads
-// after this call: a load through the read-only path may be moved before it.
+// The same for kernels that know whether their matrix is settled, that is, not written by the previous launch. They
+// then load it while that launch still runs, and wait before reading vectors. Vectors are read by plain loads after
+// this call: a load through the read-only path may be moved before it.
 DEVICE void before_matrix(u32 settled) {
     if (!settled) after_predecessors();
 }

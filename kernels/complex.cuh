@@ -25,7 +25,7 @@ DEVICE c64 operator*(c64 a, c64 b) { return {a.re * b.re - a.im * b.im, a.re * b
 DEVICE c32 operator*(f32 a, c32 b) { return {a * b.re, a * b.im}; }
 DEVICE c64 operator*(f64 a, c64 b) { return {a * b.re, a * b.im}; }
 
-// a b + c without rounding of the product of reals.
+// a b + c, where products of reals are not rounded.
 DEVICE f32 fused(f32 a, f32 b, f32 c) { return __fmaf_rn(a, b, c); }
 DEVICE f64 fused(f64 a, f64 b, f64 c) { return __fma_rn(a, b, c); }
 template <typename A> DEVICE A fused(A a, A b, A c) {

@@ -1,5 +1,5 @@
-// y = alpha A x + beta y with A in compressed sections: columns by kinds of rows, by codes of one byte, or wide; values
-// by codes, all equal to one, or stored.
+// y = alpha A x + beta y with A in compressed sections. Columns are given by kinds of rows, by codes of one byte, or
+// wide; values are given by codes, all equal to one, or stored.
 //
 //     | 1 . 7 . |     distances (column - row)    0 2 | 1 | -1 0 | -3 0
 //     | . . 8 . |     codes       columns, of -3 -1 0 1 2    2 4 * * | 3 * * * | 1 2 * * | 0 2 * *      (* is 255: no entry)

@@ -39,9 +39,9 @@ DEVICE constexpr bool has(int p, int l, int e) {
 // The planes to whose sums a plane contributes: the plane before, which has it as the plane after; itself; and the
 // plane after.
 constexpr int FOR_BEFORE = 1, FOR_ITSELF = 2, FOR_AFTER = 4;
-// Whether `whom` includes the plane that has this one p planes away.
+// Returns whether `whom` includes the plane that has this one p planes away.
 DEVICE constexpr bool is_for(int whom, int p) { return whom & (p > 0 ? FOR_BEFORE : p < 0 ? FOR_AFTER : FOR_ITSELF); }
-// Whether elements in a plane's line m, at offset `e` from a thread's points, contribute to any of its sums.
+// Returns whether elements in a plane's line m, at offset `e` from a thread's points, contribute to any of its sums.
 DEVICE constexpr bool is_needed(int whom, int m, int e) {
     for (int p = -1; p <= 1; p++)
         for (int r = 0; r < LINES; r++)
@@ -49,8 +49,8 @@ DEVICE constexpr bool is_needed(int whom, int m, int e) {
     return false;
 }
 DEVICE constexpr bool is_read(int whom, int m) { return is_needed(whom, m, -1) || is_needed(whom, m, 0) || is_needed(whom, m, 1); }
-// Whether elements of a plane are multiplied for the plane that has them p planes away. MIRRORED: the contribution to
-// the plane before is computed as that to the plane after.
+// Returns whether elements of a plane are multiplied for the plane that has them p planes away. MIRRORED: the
+// contribution to the plane before is computed as that to the plane after.
 DEVICE constexpr bool is_summed(int whom, int p, int l, int e) {
     return has(p, l, e) && (MIRRORED ? e <= 0 && (p < 0 ? whom & (FOR_BEFORE | FOR_AFTER) : p == 0 && whom & FOR_ITSELF) : is_for(whom, p));
 }

@@ -5,9 +5,9 @@
 //     block 1: lines 3 .. 5   | plane 0 | plane 1 | plane 2 |   the planes; it reads its lines and one on both sides,
 //     block 2: lines 0 .. 2   | plane 3 | plane 4 | plane 5 |   which are contiguous: one thread loads them in bulk.
 //
-// All blocks run at a time, and blocks with neighbouring lines are in the same plane at about the same time, so that
-// lines that two of them read come from device memory once. The last warp loads planes, STAGES of them ahead, into a
-// ring; the others compute: a thread has runs of one column, and sums of three planes in progress. Lines beyond the
+// All blocks run at the same time, and blocks with neighbouring lines are in the same plane at about the same time, so
+// that lines that two of them read come from device memory once. The last warp loads planes, STAGES of them ahead, into
+// a ring; the others compute: a thread has runs of one column, and sums of three planes in progress. Lines beyond the
 // grid stay zero in the ring.
 //
 // Bytes per row: x and y, and if there are holes, two bits (MARKS) or a byte. Multiprocessors read (1 + 2 / lines) (1 +
@@ -102,8 +102,7 @@ struct SomePlaces {
     DEVICE bool operator()(int p, int r, int i, int place) const { return planes[1 - p].of[r][i] & 1u << place; }
 };
 
-// MARKS: the rows of the plane before to whose sums the elements are added, which are those with more than their own
-// point.
+// MARKS: elements are added to the sums of those rows of the plane before that have more than their own point.
 struct NotAlone {
     static constexpr bool SOME = !MIRRORED;
     const u32 (&marks)[LINES];

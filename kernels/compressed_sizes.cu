@@ -9,8 +9,8 @@
 //     compressed_offsets    where places and words of each section start, when the storage of columns is known
 //     long_rows             numbers and lengths of long rows, from row << 32 | length
 //
-// Both orders are measured at once, and compressed_bases chooses one by itself, so that the host waits once. A width
-// has its highest bit set if distances are too far apart for 16 bits (compressed.cuh). Long rows count as empty.
+// Both orders are measured in one pass, and compressed_bases chooses one by itself, so that the host waits once. A
+// width has its highest bit set if distances are too far apart for 16 bits (compressed.cuh). Long rows count as empty.
 //
 // Bytes per row: the offset, and one for the order, written; the offset, the order, and the first and last column,
 // read, with a few more columns if these are far apart; 28 per section written.

@@ -49,12 +49,12 @@ struct Found {
     DEVICE void add_long(u64 row, u64 entries) const { reinterpret_cast<u64*>(listed() + 4 * MOST)[atomicAdd(counters() + LONG, 1u)] = row << 32 | entries; }
 };
 
-// Whether a set still accepts keys.
+// Returns whether a set still accepts keys.
 DEVICE bool open(u32 set) { return static_cast<volatile u32*>(count)[set] <= MOST; }
-// The state of all four sets, one bit each; the result is equal in all lanes.
+// Returns which of the four sets are open, one bit each; the result is equal in all lanes.
 DEVICE u32 open_sets() { return __ballot_sync(ALL, lane_id() < 4 && open(lane_id() % 4)); }
 
-// Adds a row under its hash; returns whether it was new, or the set is full.
+// Adds a row under its hash; returns true if the hash was new or the set is full.
 DEVICE bool add(u32 set, u64 hash, u32 row) {
     if (!open(set)) return true;
     const u32 slot = insert(key[set], count + set, hash, used[set]);

@@ -1,4 +1,4 @@
-// What Krylov solvers need of a CSR matrix apart from products: the reciprocal diagonal, b - A x in twice the
+// Operations on a CSR matrix that Krylov solvers need besides products: the reciprocal diagonal, b - A x in twice the
 // precision, and the distance between A and its transpose.
 //
 // residual: LANES threads per row as in csr_vector.cu. Each sum is a pair high + low of reals, exact to twice the

@@ -84,7 +84,7 @@ DEVICE void mark(const Orders& s, const Rows& rows) {
     }
 }
 
-// Up to 32 * MANY edges from `base` on: which of them lead to children.
+// Up to 32 * MANY edges from `base` on, and which of them lead to children.
 struct Children {
     u32 w[MANY], owner[MANY], mask[MANY];
 

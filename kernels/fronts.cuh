@@ -52,7 +52,7 @@ DEVICE u32 count_below(const u32* values, u32 count, u32 limit) {
     return low;
 }
 
-// What a block of threads needs to invert a matrix of N columns.
+// Shared memory that a block of threads needs to invert a matrix of N columns.
 template <typename T, u32 N> struct Inversion {
     T row[N], column[N];
     u8 pivots[N];
@@ -63,7 +63,7 @@ template <typename T, u32 N> struct Inversion {
 template <typename R> struct Pivots { R preference, least; };
 
 // Inverts the n x n matrix `a` in shared memory, n <= N <= 64, by Gauss and Jordan with pivots from columns. Rows stay
-// where they are: a^-1(k, pivots[c]) becomes a(pivots[k], c). Threads lie in a grid, DOWN of them along a column.
+// where they are: a^-1(k, pivots[c]) becomes a(pivots[k], c). Threads form a grid, with DOWN of them along a column.
 // Pivots that are too small are replaced; returns their number. All threads call this after a barrier.
 template <u32 DOWN, u32 ALL_THREADS, typename T, u32 N>
 DEVICE u32 invert(T* a, u32 stride, u32 n, Pivots<typename real_of<T>::type> rule, Inversion<T, N>& s) {

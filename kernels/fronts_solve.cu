@@ -13,7 +13,7 @@
 
 typedef SCALAR T;
 typedef real_of<T>::type R;
-// Rows of a part of a large front where a thread adds up a row, and where several do.
+// The number of rows in a part of a large front: PART if one thread adds up a row, FEW if several threads do.
 constexpr u32 PART = THREADS, FEW = 32, GROUPS = THREADS / FEW;
 
 // y = b, scaled, in the order of elimination.

@@ -87,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                 *unfit = 1;
                 continue;
             }
-            // The odd axes along which the neighbour is away, and those along which it is upwards.
+            // The odd axes along which the neighbour's coordinate differs, and those along which it is larger.
             const u32 away = odd & (u32(x != 0) | u32(y != 0) << 1 | u32(z != 0) << 2);
             const u32 up = odd & (u32(x > 0) | u32(y > 0) << 1 | u32(z > 0) << 2), still = odd & ~away;
             if (away == 0) {

@@ -1,8 +1,8 @@
 // Numbers the points of a grid whose unknowns are in any order, from their distances to three of its corners.
 //
 // The distance from the corner (0, 0, 0) is x + y + z; from those across y and z it is x + (Y - 1 - y) + z and x + y +
-// (Z - 1 - z). So twice y is the first plus Y - 1 minus the second, and likewise for z; x is the rest of the first.
-// Points in the plane of 4 x 3, and their distances from the lower left and upper left corners:
+// (Z - 1 - z). Therefore 2 y is the first distance plus Y - 1 minus the second, and likewise for z; x is the first
+// distance minus y and z. Points in the plane of 4 x 3, and their distances from the lower left and upper left corners:
 //
 //     y                                2 3 4 5     0 1 2 3
 //     2   8  9 10 11    number         1 2 3 4     1 2 3 4

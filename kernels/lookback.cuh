@@ -124,9 +124,10 @@ template <typename V> struct Descriptors {
 };
 
 // The sum before `tile`, after the tile's aggregate has been published; called by a whole warp, with the result in
-// every lane. Publishes the tile's prefix. Tile 0 needs no walk and has published its aggregate as a prefix at once.
-// Integers are added in the order of the walk. Floating-point sums are folded from the left, tile by tile, from the
-// prefix that was found; since every prefix is itself such a fold, the bits do not depend on where the walk ended.
+// every lane. Publishes the tile's prefix. Tile 0 needs no walk: it has published its aggregate as a prefix from the
+// beginning. Integers are added in the order of the walk. Floating-point sums are folded from the left, tile by tile,
+// from the prefix that was found; since every prefix is itself such a fold, the bits do not depend on where the walk
+// ended.
 template <typename V, bool IN_ORDER> DEVICE V exclusive_prefix(const Descriptors<V>& descriptors, u64 tile, V aggregate, V zero) {
     if (tile == 0) return zero;
     V before = zero;

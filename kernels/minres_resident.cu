@@ -27,7 +27,8 @@ typedef real_of<T>::type R;
 
 enum : u32 { MESSAGE = 3 };
 
-// Every thread of every block holds these and computes them from the same sums, so that all reach the same verdict.
+// Every thread of every block holds these and computes them from the same sums, so that all threads take the same
+// branches.
 struct Rotations {
     R status, rr, threshold, gamma, gamma_before, eta, cosine, cosine_before, sine, sine_before;
     // Factors of q, v and v_before in v', of v, w and w_before in w', and of w' in x.

@@ -155,8 +155,8 @@ reduce_by_key(const KEY* keys, const VALUE* values, KEY* keys_out, VALUE* sums_o
             KEY* packed_keys = all_keys + side * TILE;
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
-                // The open run before the pair, within the tile; the tile's first head still lacks what comes before
-                // the tile.
+                // The open run before the pair, within the tile; for the tile's first head, the part before the tile is
+                // still missing.
                 VALUE open = before[r].heads ? before[r].sum : Op::of(warp_before.sum, before[r].sum);
                 u32 place = u32(before[r].heads + warp_before.heads);
                 if (head[r] & 1) {

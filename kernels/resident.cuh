@@ -93,7 +93,7 @@ struct OnChip {
 #endif
     }
 
-    // Row k of the thread, times the vector.
+    // Returns the product of the thread's row k with the vector.
     DEVICE T product(int k) const {
         const u32 slice = k * WARPS + threadIdx.x / 32;
         const u32 start = slice_starts[slice], end = slice_starts[slice + 1];

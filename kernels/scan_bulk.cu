@@ -14,8 +14,9 @@
 //
 // A walk that starts as soon as its tile is published meets predecessors that are not published, and reads them again
 // and again; two tiles later one read finds all of them (measured: half the speed with 0, the full speed with 2). A
-// thread owns VECTORS consecutive vectors; if the number is odd, no two lanes of a quarter warp use the same banks. So
-// a tile needs one scan over the lanes, while rows of lanes (scan.cu) need one each. No register waits for memory.
+// thread owns VECTORS consecutive vectors; if the number is odd, no two lanes of a quarter warp use the same banks. A
+// tile therefore needs one scan over the lanes, while rows of lanes (scan.cu) need one each. No register waits for
+// memory.
 //
 // A partial tile, and all tiles if x or out do not start at a multiple of 16 bytes, use plain loads and stores.
 //

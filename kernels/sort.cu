@@ -24,7 +24,7 @@
 //
 // Keys compare by key_bits (common.cuh), so floats follow IEEE 754 totalOrder; bit ranges refer to that form.
 //
-// Sources: Adinets and Merrill 2022 (one pass a digit); Merrill 2011, chapter 5 (early exit, scatter through shared
+// Sources: Adinets and Merrill 2022 (one pass per digit); Merrill 2011, chapter 5 (early exit, scatter through shared
 // memory); PMPP 13.2 to 13.6.
 //
 // Constants: KEY, VALUE_BYTES (0 for keys alone, else 1, 2, 4, 8, 16), THREADS (at least 256), ITEMS, LOOK (u32 below
@@ -158,7 +158,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 #pragma unroll
         for (int i = 0; i < ITEMS; i++) key[i] = Ordered::to(from[i * 32]);
     } else {
-        // Beyond the end: the largest key, which is sorted after every real one.
+        // Elements beyond the end become the largest key, which is sorted after every real one.
 #pragma unroll
         for (int i = 0; i < ITEMS; i++) key[i] = at + i * 32 < have ? Ordered::to(from[i * 32]) : Bits(~Bits(0));
     }

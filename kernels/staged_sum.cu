@@ -1,5 +1,5 @@
 // out[s] = x[sources] summed over the run s of sources, from left to right, if the sources of many runs are in few
-// pieces (staged_runs.cuh): a block copies these to shared memory as a whole, and gathers there.
+// pieces (staged_runs.cuh): a block copies these pieces to shared memory as a whole, and gathers the elements there.
 //
 // A thread takes LANE consecutive slots of its warp's part. It sums the runs that start there, and passes the sum of
 // the run that is open at its end to the next thread, which adds its part of that run; a thread in which no run starts
@@ -68,8 +68,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     const auto element = [&](u32 lower, u32 upper, u32 k) { return staged[(lower >> 8 * (k % 4) & 0xff) | (upper >> 4 * k & 7) << 8]; };
     out += first + lane;
 #if SINGLE
-    // Each slot is a sum: neighbouring lanes take neighbouring slots, and get the codes from the lane that has them. So
-    // neither reads of shared memory, with sources in order, nor the writes of results have a stride.
+    // Each slot is a sum: neighbouring lanes take neighbouring slots, and get the codes from the lane that has them.
+    // Therefore neither reads of shared memory (if sources are in order) nor writes of results have a stride.
 #pragma unroll
     for (u32 k = 0; k < LANE; k++) {
         const u32 from = k * (32 / LANE) + lane / LANE, own = lane % LANE;

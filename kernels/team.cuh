@@ -1,4 +1,5 @@
-// Blocks that process many levels in one launch: a barrier between them, and even distribution of edges to lanes.
+// Tools for blocks that process many levels in one launch: a barrier between them, and even distribution of edges to
+// lanes.
 #pragma once
 #include "common.cuh"
 
@@ -68,7 +69,7 @@ template <typename I> DEVICE u32 owner_of(I e, I inclusive) {
     return low;
 }
 
-// Number of entries of a frontier that each of `warps` takes at a time.
+// Returns the number of entries of a frontier that each of `warps` warps takes at a time.
 DEVICE u32 share(u32 entries, u32 warps) {
     const u32 each = (entries + warps - 1) / warps;
     return each < 1 ? 1 : each > 32 ? 32 : each;

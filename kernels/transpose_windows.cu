@@ -123,7 +123,7 @@ struct Source {
 // Loops over a warp's lines: all for which there is room, or only those that it has.
 #define EACH_LINE(i) _Pragma("unroll") for (int i = 0; i < LINES; i++)
 #define EACH_LINE_THERE(i) EACH_LINE(i) if (i < lines)
-// Whether a lane has an entry in the line.
+// Whether a lane has an entry in line i.
 #define HERE(i) ((i) * 32 < left)
 
 // A name's half of a word of counts.

@@ -287,8 +287,8 @@ impl<T: Factorable> Banded<T> {
         }
     }
 
-    /// With `UNDER` multipliers per column and `OVER` entries of U above the diagonal, or 0 if these numbers are known
-    /// only at run time.
+    /// `substitute` with `UNDER` multipliers per column and `OVER` entries of U above the diagonal; 0 stands for
+    /// numbers that are known only at run time.
     fn substitute_fixed<const UNDER: usize, const OVER: usize>(&self, x: &mut [T]) {
         let diagonal = self.below + self.above;
         let tall = diagonal + self.below + 1;
@@ -399,8 +399,8 @@ impl<T: Factorable> Banded<T> {
         (rows, columns)
     }
 
-    /// True if the residual, including its rounding errors, is small relative to b for any scaling of rows. As the norm
-    /// of a row serves the sum of its magnitudes, which exceeds the 2-norm by at most the root of the number of
+    /// True if the residual, including its rounding errors, is small relative to b for any scaling of rows. The norm of
+    /// a row is taken to be the sum of its magnitudes, which exceeds the 2-norm by at most the root of the number of
     /// entries.
     fn is_small_in_all_rows(&self, told: &Told) -> bool {
         let terms = (self.below + self.above + 1) as f64;

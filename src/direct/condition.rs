@@ -28,7 +28,7 @@ fn place_of_largest<T: Factorable>(x: &[T]) -> usize {
     places.into_iter().fold(none, |best, other| if other.1 > best.1 { other } else { best }).0
 }
 
-/// Applies a factor to one or two vectors; two at once read the factor only once.
+/// Applies a factor to one or two vectors; for two vectors the factor is read only once.
 fn apply<T: Factorable>(factor: &Factor<T>, transposed: bool, x: &mut Vec<T>, other: Option<&mut Vec<T>>) {
     match other {
         Some(other) => factor.apply_both(transposed, x, other),

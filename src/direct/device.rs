@@ -236,7 +236,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         })
     }
 
-    /// Solves for `count` right-hand sides at once, stored one after the other, with one refinement step each. Returns
+    /// Solves for `count` right-hand sides together, stored one after another, with one refinement step each. Returns
     /// ||b - A x|| / ||b|| for each.
     ///
     /// # Errors
@@ -361,7 +361,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         let fits = |factors: &dyn Factors<T, B>| factors.estimate().peak <= room(factors.estimate());
         self.same_bits = self.options.deterministic && made.as_ref().is_ok_and(|made| fits(&**made));
         if self.options.deterministic && !self.same_bits && made.is_ok() {
-            // Reproducible factors take up to ten times the memory, so this does without them.
+            // Reproducible factors take up to ten times the memory, so the next attempt gives up reproducibility.
             drop(made);
             made = self.analysed_in(way, order.as_deref().filter(|_| self.ordered), false);
         }

@@ -244,8 +244,8 @@ pub trait Factorable: Scalar<Real = f64> {
     fn eliminate_within(left: &[Self], height: usize, from: usize, width: usize, right: &mut [Self]);
     /// The same if the rows of L and the rows below are stored separately, with L in the top rows of `left`.
     fn eliminate_apart(left: &[Self], height: usize, width: usize, upper: &mut [Self], below: &mut [Self]);
-    /// Subtracts the product of rows `from..` of `left`, whose columns have `height` rows, and `right` from the last
-    /// rows of `target`.
+    /// Subtracts a product from the last rows of `target`: rows `from..` of `left`, whose columns have `height` rows,
+    /// times `right`.
     fn subtract_product(left: &[Self], height: usize, from: usize, right: &[Self], target: &mut [Self]);
     /// Dense QR with column pivoting; A is stored by columns.
     fn qr_factor(rows: usize, columns: usize, a: &[Self], minimum_norm: bool) -> DenseQr<Self>;

@@ -27,7 +27,7 @@ pub(super) const LEAST: f64 = 0.01;
 /// r may grow by this factor, due to rounding, while A^H r falls.
 const LEVEL: f64 = 1.0 + 1e-6;
 
-/// With fewer numbers than this, another thread does not pay.
+/// With fewer numbers than this, another thread saves no time.
 pub(super) const FEW: usize = 1 << 13;
 
 /// The largest magnitude.

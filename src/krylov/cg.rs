@@ -23,9 +23,9 @@
 //! | r, r.r, r.z | q, r | r | diagonal |
 //! | x, p | r, p, x | p, x | diagonal |
 //!
-//! So an iteration moves the matrix and 10 vectors of n scalars. Jacobi adds twice the diagonal (n reals, or n in
-//! single precision: see [`Jacobi`](crate::precondition::Jacobi)). A preconditioner that can't be fused reads r, stores
-//! z, and moves its own data; r and z are then read once more for r.z.
+//! An iteration therefore moves the matrix and 10 vectors of n scalars. Jacobi adds twice the diagonal (n reals, or n
+//! in single precision: see [`Jacobi`](crate::precondition::Jacobi)). A preconditioner that can't be fused reads r,
+//! stores z, and moves its own data; r and z are then read once more for r.z.
 
 use super::calls::Calls;
 use super::driver::Krylov;
@@ -111,7 +111,7 @@ impl<T: Scalar, B: KrylovSteps> ConjugateGradients<T, B> {
     }
 
     /// Computes p.Ap / p.p if one of the two is close to overflow or underflow: p is first scaled to about unit norm.
-    /// Returns None if p.Ap turns out to be positive. Overwrites r and q.
+    /// Returns `None` if p.Ap turns out to be positive. Overwrites r and q.
     fn curvature_of_unit<C: Communicator<B>>(
         &mut self,
         space: &Space<B, C>,

@@ -27,7 +27,7 @@ const MANY_STEPS: usize = 32;
 /// A recording holds several iterations only if the work of the method repeats after at most this many.
 const SHORT_PERIOD: usize = 4;
 
-/// How many iterations are queued before their messages are read.
+/// The number of iterations that are queued before their messages are read.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
     /// Iterations in one recording.

@@ -135,7 +135,7 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
     /// If b or the starting vector has an infinite or NaN entry, x stays as it was. b = 0 gives x = 0.
     ///
     /// # Errors
-    /// On sizes that do not fit, if memory runs out for what the preconditioner needs, or if the device fails.
+    /// If sizes do not fit, if memory runs out for what the preconditioner needs, or if the device fails.
     ///
     /// [`Backend::QUEUE_DEPTH`]: crate::Backend::QUEUE_DEPTH
     /// [`KrylovSteps::PERSISTENT_ITERATIONS`]: crate::backend::KrylovSteps::PERSISTENT_ITERATIONS

@@ -260,7 +260,7 @@ impl<T: Scalar, B: VectorOps, C: Communicator<B>> Method<T, B, C> for FlexibleMi
 }
 
 impl<T: Scalar, B: VectorOps> FlexibleMinimalResidual<T, B> {
-    /// Allocates memory for the form of the recurrence that is used: two steps at once, or one by one.
+    /// Allocates memory for the form of the recurrence that is used: two steps at a time, or one.
     fn fit_form<C: Communicator<B>>(&mut self, space: &Space<B, C>, system: System<'_, T, B>) -> Result<()> {
         let (backend, n) = (space.backend(), B::len(&*self.x));
         let inverse = system.m.fused();

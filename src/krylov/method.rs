@@ -71,7 +71,7 @@ pub trait Method<T: Scalar, B: VectorOps, C: Communicator<B> = Alone>: Debug + S
     /// Its name in reports.
     fn name(&self) -> &'static str;
 
-    /// Rows and columns of the operators that the method was made for.
+    /// Rows and columns of the operators that the method was built for.
     fn shape(&self) -> (usize, usize);
 
     /// The work, including its addresses, is the same again after this many iterations: 2 if two buffers change places.

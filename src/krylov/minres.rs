@@ -22,8 +22,9 @@
 //! | v', v'.v' | q, v, v_before | v' |
 //! | w', x | z, w, w_before, x | w', x |
 //!
-//! So an iteration moves the matrix and 12 vectors. A preconditioner adds z' = M^-1 v' and z'.v'. It also adds the
-//! residual vector, because |eta| is then no longer its 2-norm: r' = s'^2 r + c' eta' v' / gamma' needs 3 vectors more.
+//! An iteration therefore moves the matrix and 12 vectors. A preconditioner adds z' = M^-1 v' and z'.v'. It also adds
+//! the residual vector, because |eta| is then no longer its 2-norm: r' = s'^2 r + c' eta' v' / gamma' needs 3 vectors
+//! more.
 
 use super::SolveOptions;
 use super::calls::Calls;

@@ -73,7 +73,7 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
     /// A solver for up to `systems` right-hand sides of `n` unknowns at once: 4 n scalars for each, and 4 n more.
     ///
     /// # Errors
-    /// For no system or more than [`MultiCg::MOST`], and as [`Cg::new`].
+    /// If `systems` is zero or more than [`MultiCg::MOST`], and as [`Cg::new`].
     pub fn new(backend: &B, n: usize, systems: usize, options: SolveOptions) -> Result<Self> {
         if !(1..=Self::MOST).contains(&systems) {
             let most = Self::MOST;

@@ -189,7 +189,7 @@ impl<T: Scalar, B: KrylovSteps + PreconditionSteps> Refinement<T, B> {
         &self.history
     }
 
-    /// How long the inner iterations of the last solve took.
+    /// The time that the inner iterations of the last solve took.
     pub fn iterating(&self) -> Duration {
         self.iterating
     }

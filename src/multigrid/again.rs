@@ -23,7 +23,7 @@ pub(super) struct Kept<B: Backend> {
 /// The data of one level for computing the next one.
 #[derive(Debug)]
 struct KeptLevel<B: Backend> {
-    /// The strong couplings; none if the prolongation is not smoothed.
+    /// The strong couplings; `None` if the prolongation is not smoothed.
     strong: Option<Strong<B>>,
     /// For each entry of the restriction, its position in the prolongation.
     places: B::Vec<u32>,

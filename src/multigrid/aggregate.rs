@@ -28,9 +28,10 @@ pub(super) struct Aggregates<B: Backend> {
 
 impl<B: GroupingSteps> Aggregates<B> {
     /// Each member of an independent set at distance two forms an aggregate with its neighbours. The same is done once
-    /// more among the remaining nodes (which have a neighbour in an aggregate), for groups of at least three, unless as
-    /// many remain as [`MANY_LEFT`] says. The others join the aggregate to which they are coupled most strongly: the
-    /// smaller one if two are equal, and, if there is another, not one that has twice the mean size already.
+    /// more among the remaining nodes (which have a neighbour in an aggregate), for groups of at least three, unless so
+    /// many remain that [`MANY_LEFT`] excludes it. The others join the aggregate to which they are coupled most
+    /// strongly, the smaller one if two are equal; they avoid an aggregate that has twice the mean size already, if
+    /// there is another.
     ///
     /// `graph` has the strong couplings in both directions, and `couplings` is the number of all couplings of the
     /// matrix; without it there is always a second pass. Only counts are used for decisions, so that all backends

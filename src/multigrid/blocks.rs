@@ -15,7 +15,8 @@ use num_traits::Float;
 /// A coupling is strong enough to need a block if |a_ij| / sqrt(a_ii a_jj) exceeds this.
 pub(super) const STRONG: f64 = 0.5001;
 
-/// Blocks pay if at least this fraction of the rows has such a coupling: measured on meshes, grids and a power grid.
+/// Blocks save time if at least this fraction of the rows has such a coupling: measured on meshes, grids and a power
+/// grid.
 pub(super) const MANY: f64 = 0.05;
 
 /// The fraction of A's diagonal that is added to blocks before they are inverted: blocks of flat elements are nearly
@@ -54,8 +55,8 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Scales<T, B> {
         Ok(Self { of_diagonal, of_sums, strong })
     }
 
-    /// Returns whether blocks pay: many unknowns are coupled to another so strongly that scaling each by itself hardly
-    /// damps the error that they have in common. The host waits for the backend.
+    /// Returns whether blocks save time, because many unknowns are coupled to another so strongly that scaling each by
+    /// itself hardly damps the error that they have in common. The host waits for the backend.
     pub(super) fn blocks_pay(&self, backend: &B) -> Result<bool> {
         Ok(f64::from(backend.value(&self.strong)?) > MANY * B::len(&self.of_sums) as f64)
     }

@@ -130,7 +130,8 @@ impl<T: Scalar> Level<'_, T> {
 }
 
 /// The prolongation: rows of the identity for `coarse` unknowns, and for others the `most` weights of largest
-/// magnitude, scaled so that their sum stays the same. Rows are independent, so the number of threads changes no bit.
+/// magnitude, scaled so that their sum stays the same. Rows are independent, so the number of threads does not change
+/// any bits.
 fn extended<T: Scalar>(
     a: &Csr<T>,
     dependences: &Pattern,

@@ -21,7 +21,7 @@ use crate::matrix::{Csr, Dia};
 use crate::parallel::both;
 use crate::scalar::{Real, Scalar};
 
-/// On a grid with fewer points a side, different neighbours have the same distance.
+/// On a grid with fewer points per side, different neighbours have the same distance.
 const LEAST_SIDE: i64 = 3;
 
 /// The number of levels below the finest that are solved by two cycles each.
@@ -77,7 +77,8 @@ pub(crate) fn of_distances(points: usize, distances: &[i64]) -> Option<(Grid, Ne
         })
 }
 
-/// The couplings between boxes: for each neighbour of points, also those nearer along each axis.
+/// Returns the couplings between boxes: the given neighbours of points, and with each of them those nearer along each
+/// axis.
 fn closed(neighbours: Neighbours) -> Neighbours {
     let nearer = |by: [i64; 3]| {
         (0..8).map(move |bits| [0, 1, 2].map(|axis| if bits >> axis & 1 == 1 { 0 } else { by[axis] }))
@@ -358,7 +359,7 @@ fn comparable<T: Scalar>(grid: Grid, neighbours: Neighbours, values: &[T]) -> bo
     least >= COMPARABLE * most && most > 0.0
 }
 
-/// The values of a matrix in the layout of the grid; none if it has couplings other than to neighbours.
+/// The values of a matrix in the layout of the grid; `None` if it has couplings other than to neighbours.
 pub(super) fn values_of<T: Scalar>(grid: Grid, neighbours: Neighbours, a: &Csr<T>) -> Option<Vec<T>> {
     let mut values = vec![no_entry(); grid_values(grid, neighbours)];
     for row in 0..a.rows() {

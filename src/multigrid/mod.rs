@@ -258,15 +258,15 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         Ok(Some(this.of_scaled(Scaled::new(backend, Some(factors), right)?, options)))
     }
 
-    /// Makes the hierarchy of L A R one of A, for which `options` were given.
+    /// Turns the hierarchy of L A R into one of A, for which `options` were given.
     fn of_scaled(mut self, scaled: Scaled<T, B>, options: &MultigridOptions) -> Self {
         self.scaled = Some((scaled, options.clone()));
         self.facts.scaled = true;
         self
     }
 
-    /// A hierarchy for D A D with a positive diagonal D, by `make`: from the levels of A if constants are near the null
-    /// space of A, else from those of D A D. `units` is the diagonal of D^-1.
+    /// A hierarchy for D A D with a positive diagonal D, built by `make`: from the levels of A if constants are near
+    /// the null space of A, else from those of D A D. `units` is the diagonal of D^-1.
     pub(crate) fn in_units_of(
         backend: &B,
         a: &Csr<T, B>,

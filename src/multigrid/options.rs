@@ -38,7 +38,7 @@ pub enum Coarsening {
     Classical,
 }
 
-/// How prolongations are made from aggregates, if levels are not on grids.
+/// How prolongations are computed from aggregates, if levels are not on grids.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Prolongation {
@@ -68,7 +68,7 @@ pub struct MultigridOptions {
     pub smoothing: Smoothing,
     /// How coarse unknowns are chosen if levels are not on grids.
     pub coarsening: Coarsening,
-    /// How prolongations are made from aggregates.
+    /// How prolongations are computed from aggregates.
     pub prolongation: Prolongation,
     /// With classical coarsening, an unknown interpolates from at most this many coarse ones.
     pub weights: usize,

@@ -50,7 +50,7 @@ pub(super) struct Scaled<T: Scalar, B: Backend> {
 pub(super) type NearConstants<T, B> = (<B as Backend>::Vec<T>, Csr<T, B>, Option<NearNull<T, B>>);
 
 impl<T: Scalar, B: MultigridBackend> Scaled<T, B> {
-    /// The diagonals for row factors that make A Hermitian, and for R of the resulting matrix.
+    /// The scaling by row factors that make A Hermitian, if there are any, and by R of the resulting matrix.
     pub(super) fn new(backend: &B, factors: Option<B::Vec<T>>, right: Option<B::Vec<T>>) -> Result<Self> {
         let left = match (factors, &right) {
             (factors, None) => factors,
@@ -65,7 +65,7 @@ impl<T: Scalar, B: MultigridBackend> Scaled<T, B> {
         Ok(Self { left, right })
     }
 
-    /// The diagonals for D A D, if these are for A; `inverse` is the diagonal of D^-1.
+    /// Turns the diagonals for A into those for D A D; `inverse` is the diagonal of D^-1.
     pub(super) fn within(self, backend: &B, inverse: &B::Slice<T>) -> Result<Self> {
         let times = |factors: B::Vec<T>| -> Result<B::Vec<T>> {
             let mut both = backend.buffer(B::len(&factors))?;

@@ -39,8 +39,8 @@ const WEAKER_OF_LEAST_ENERGY: f64 = 0.4;
 /// part of the others, and the result then has too many entries (docs/internals/multigrid/decisions.md).
 pub(super) const MOST_PRODUCTS: f64 = 100.0;
 
-/// If a classical level has too many entries, unknowns interpolate from half as many unknowns, and from at most this
-/// many.
+/// If a classical level has too many entries, unknowns interpolate from half as many others as before, and from at most
+/// this many.
 const FEWER_WEIGHTS: usize = 4;
 
 /// If the rows of a matrix are at most this long, its products are not counted in advance.

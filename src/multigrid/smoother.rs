@@ -168,7 +168,7 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
         if odd { backend.copy(other, x) } else { Ok(()) }
     }
 
-    /// One step from `now` (from zero if none). `last` has the iterate before, and gets the next one.
+    /// One step from `now` (from zero if that is `None`). `last` has the iterate before, and gets the next one.
     #[allow(clippy::too_many_arguments)]
     fn step(
         &self,
@@ -203,7 +203,7 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
         }
     }
 
-    /// The scaling for these values of the matrix, if it is diagonal; none for blocks.
+    /// The scaling for these values of the matrix, if it is diagonal; `None` for blocks.
     pub(super) fn sums(&self, backend: &B, a: CsrParts<'_, T, B>) -> Result<Option<B::Vec<T::Real>>> {
         matches!(self.scaling, Scaling::Diagonal(_)).then(|| Scales::sums(backend, a)).transpose()
     }

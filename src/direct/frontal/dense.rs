@@ -17,7 +17,7 @@ pub(super) const PLAIN: usize = 2000;
 /// The number of columns in a task. Results depend on it, so it must not depend on the number of threads.
 const AT_ONCE: usize = 96;
 
-/// A front: `height` rows of its own `width` columns; for the other columns the upper rows, and the contribution.
+/// A front: its own `width` columns, of `height` rows; the upper rows of the other columns; and the contribution.
 pub(super) struct Front<'a, T> {
     pub(super) width: usize,
     pub(super) height: usize,
@@ -72,8 +72,8 @@ impl<T: Factorable> Front<'_, T> {
     }
 }
 
-/// Eliminates columns `from..to` of a panel, in which the first `w` rows may be exchanged, after all columns before
-/// them.
+/// Eliminates columns `from..to` of a panel. All columns before them have been eliminated; the first `w` rows may be
+/// exchanged.
 pub(super) fn panel<T: Factorable>(
     a: &mut [T],
     m: usize,

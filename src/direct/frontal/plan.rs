@@ -10,7 +10,7 @@ use crate::parallel::{Cut, both};
 use crate::prepare::Scaling;
 use crate::scalar::Scalar;
 
-/// Rows that a thread takes at once.
+/// Rows that a thread takes at a time.
 const ROWS: usize = 1 << 10;
 
 /// How M = P R A C is computed from A.

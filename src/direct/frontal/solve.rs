@@ -14,7 +14,7 @@ use crate::parallel::{both, vectorised};
 use std::ops::Range;
 use std::sync::Mutex;
 
-/// With fewer entries in all factors, or in one supernode, more threads do not pay.
+/// With fewer entries in all factors, or in one supernode, more threads save no time.
 const WORTH_THREADS: usize = 1 << 17;
 /// Rows that a thread takes at a time.
 const ROWS: usize = 512;

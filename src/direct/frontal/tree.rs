@@ -78,7 +78,7 @@ impl Tree {
         self.parents.len()
     }
 
-    /// The numbers of a supernode's own columns, and of the rows below them.
+    /// The number of a supernode's own columns, and that of the rows below them.
     pub(super) fn shape(&self, s: usize) -> (usize, usize) {
         ((self.begin[s + 1] - self.begin[s]) as usize, self.rows_at[s + 1] - self.rows_at[s])
     }

@@ -18,8 +18,9 @@
 //!
 //! # Unsymmetric matrices
 //!
-//! Pivots come from the square block F11 in any case. So it is eliminated first, in a copy that is not higher than it is
-//! wide, and all threads work on the rows below, as above: with U11 = D V they are W = F21 V^-1 and L21 = W D^-1.
+//! Pivots come from the square block F11 in any case. It is therefore eliminated first, in a copy that is not higher
+//! than it is wide, and all threads work on the rows below, as above: with U11 = D V they are W = F21 V^-1 and L21 = W
+//! D^-1.
 
 use super::dense::{Front, Pivots, panel};
 use super::symmetric::{GROUP, SymmetricFront, TWO};
@@ -37,8 +38,8 @@ pub(super) const WIDE: usize = 160;
 /// that is usual for symmetric matrices (Duff, Hogg and Lopez, as above).
 const LARGEST: f64 = 100.0;
 
-/// Rows below a block, and columns of it, that a thread takes at once. The rows of 128 numbers fit into a second cache,
-/// and eight columns share its lines.
+/// Rows below a block, and columns of it, that a thread takes at a time. The rows of 128 numbers fit into a
+/// second-level cache, and eight columns share its lines.
 const ROWS: usize = 64;
 const COLUMNS: usize = 8;
 

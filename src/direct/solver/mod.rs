@@ -132,7 +132,7 @@ impl<T: Factorable> Direct<T> {
         let Self { options, structures, .. } = &mut direct;
         let mut chain = || if finite { analysis::chain(a, options, structures) } else { Vec::new() };
         (direct.norms, direct.chain) = match a.nonzeros() <= FEW {
-            // Both are so short that passing one to another thread does not pay.
+            // Both take so little time that passing one to another thread does not help.
             true => (norms(a), chain()),
             false => join(|| norms(a), chain),
         };

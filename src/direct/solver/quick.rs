@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Sums of squares in this range have neither underflowed nor overflowed.
 const SAFE: std::ops::Range<f64> = 1e-200..1e200;
 
-/// With fewer numbers than this in right-hand sides and A, another thread does not pay.
+/// With fewer numbers than this in right-hand sides and A, another thread saves no time.
 const FEW: usize = 1 << 16;
 
 /// The number of right-hand sides for which fronts are read once.
@@ -54,7 +54,7 @@ impl<T: Factorable> Direct<T> {
             return self.solve_column(transposed, b, x, (tolerance, rows));
         }
         let all = AtomicBool::new(true);
-        // Columns are independent of each other, so that threads change no bits.
+        // Columns are independent of each other, so the number of threads does not change any bits.
         let (group, least) = (AT_ONCE * n, FEW.div_ceil(AT_ONCE * (n + self.a.nonzeros())));
         b.par_chunks(group).zip(x.par_chunks_mut(group)).with_min_len(least).for_each(|(b, x)| {
             if all.load(Ordering::Relaxed) && !self.solve_group(transposed, b, x, (tolerance, rows)) {
@@ -64,7 +64,7 @@ impl<T: Factorable> Direct<T> {
         all.into_inner()
     }
 
-    /// Solves for [`AT_ONCE`] columns at once, or for fewer one by one.
+    /// Solves for [`AT_ONCE`] columns together, or for fewer one by one.
     fn solve_group<S: Scalar<Double = T>>(
         &self,
         transposed: bool,

@@ -30,7 +30,7 @@ impl Halo {
         Ok(Self { own, numbers, asked })
     }
 
-    /// The entries of a vector at the halo; this rank has `own`.
+    /// The entries of a vector at the unknowns of the halo; `own` are this rank's entries.
     pub(super) fn values<B: VectorOps, C: Communicator<B>>(
         &self,
         communicator: &C,
@@ -44,7 +44,7 @@ impl Halo {
         Ok(got.iter().flat_map(|bytes| bytes.as_chunks().0).map(|word| f64::from_le_bytes(*word)).collect())
     }
 
-    /// The rows of the halo; this rank has `a`.
+    /// The rows of the unknowns of the halo; `a` has this rank's rows.
     pub(super) fn rows<T: Scalar, B: VectorOps, C: Communicator<B>>(
         &self,
         communicator: &C,
