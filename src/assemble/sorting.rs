@@ -365,7 +365,7 @@ mod tests {
         Triplets::from_parts(rows, columns, is, js, values).unwrap()
     }
 
-    /// Checks on small inputs the code paths that only large ones take.
+    /// Checks, on small inputs, the code paths that only large inputs take.
     #[test]
     fn all_ways_give_the_same_order() {
         for (rows, columns, n) in [(1, 1, 0), (1, 1, 9), (300, 1, 700), (40, 40, 3000)] {

@@ -1,6 +1,6 @@
 //! Preconditioners: operators z = M^-1 r with M near A and cheap to invert.
 //!
-//! | type | M | set up by | bytes moved an iteration, in addition to plain CG |
+//! | type | M | set up by | bytes moved per iteration, in addition to plain CG |
 //! |---|---|---|---|
 //! | [`Identity`] | I | | none |
 //! | [`Jacobi`] | diagonal of A | one pass over A | 2 n reals, none if all are equal: fused with the steps of CG, z is never stored |

@@ -12,7 +12,7 @@ use std::fmt;
 /// A factorisation with fewer multiplications takes less time than dissection.
 const DISSECTED_FROM: f64 = 1e9;
 /// Dissection has to save this many multiplications per vertex, which take as long as dissection itself; it halves the
-/// work in most cases. It takes 3 to 6 us per vertex on one core, which makes 3e9 multiplications a second.
+/// work in most cases. It takes 3 to 6 us per vertex on one core, which does 3e9 multiplications per second.
 const FOR_A_VERTEX: f64 = 2e4;
 /// Dissection was never seen to reduce the work by a larger factor.
 const AT_BEST: f64 = 10.0;

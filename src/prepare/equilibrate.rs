@@ -21,7 +21,7 @@ const NEAR_ENOUGH: f64 = 0.25;
 /// at most 30 passes over the entries.
 ///
 /// # Errors
-/// If an entry is infinite or not a number, if there are 2^32 - 1 rows or columns or more, or without memory.
+/// If an entry is infinite or not a number, if there are 2^32 - 1 rows or columns or more, or if memory runs out.
 pub fn equilibrate<T: Scalar>(a: &Csr<T>) -> Result<Scaling> {
     scaled(a, false)
 }

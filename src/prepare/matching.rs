@@ -83,7 +83,7 @@ impl Matching {
     }
 
     /// Finds the pairs that need no search: row i with column i if the whole diagonal is there; otherwise forced pairs,
-    /// then what is left of the diagonal, then each row with its first free column.
+    /// then the remaining diagonal entries, then each row with its first free column.
     fn cheap(pattern: &Pattern<'_>) -> Result<Self> {
         let mut matching = Self::none(pattern.rows(), pattern.columns());
         let diagonal: Vec<usize> = (0..pattern.rows().min(pattern.columns()))
@@ -131,7 +131,7 @@ fn unmatched(partners: &[u32]) -> Vec<u32> {
 /// ```
 ///
 /// # Errors
-/// Without memory.
+/// If memory runs out.
 pub fn maximum_matching(pattern: &Pattern<'_>) -> Result<Matching> {
     let mut search = Search {
         pattern,

@@ -19,7 +19,7 @@ const SCATTERED: usize = 4;
 /// Returns the graph numbered by breadth-first search, and that order, if neighbours are scattered.
 ///
 /// # Errors
-/// Without memory.
+/// If memory runs out.
 pub(super) fn nearby(graph: &Adjacency<'_>) -> Result<Option<(Adjacency<'static>, Permutation)>> {
     if !is_scattered(graph) {
         return Ok(None);

@@ -24,7 +24,7 @@ pub struct OrderSize {
 /// the pattern of A + A^T. This needs the time and memory of a few passes over A, however large L is.
 ///
 /// # Errors
-/// If the matrix is not square, if the order has another length, or without memory.
+/// If the matrix is not square, if the order has another length, or if memory runs out.
 pub fn order_size<T: Scalar>(a: &Csr<T>, order: &Permutation) -> Result<OrderSize> {
     graph_order_size(&Adjacency::new(a)?, order)
 }

@@ -96,7 +96,7 @@ impl ProductMatching {
 /// ```
 ///
 /// # Errors
-/// If an entry is infinite or not a number, if there are 2^32 - 1 rows or columns or more, or without memory.
+/// If an entry is infinite or not a number, if there are 2^32 - 1 rows or columns or more, or if memory runs out.
 pub fn maximum_product_matching<T: Scalar>(a: &Csr<T>) -> Result<ProductMatching> {
     let best = within(a, u64::MAX)?;
     Ok(best.expect("a search without a limit ends with a matching"))
@@ -478,8 +478,8 @@ impl<'a> Assignment<'a> {
     }
 
     /// Restores u_i + v_j <= c_ij for columns of dead trees, after the u of other rows have grown. All entries of rows
-    /// in a tree are in its own columns or in those of earlier trees. So subtracting a number from a tree's columns and
-    /// adding it to its rows changes nothing inside, and the latest tree is settled first.
+    /// in a tree are in its own columns or in those of earlier trees. Subtracting a number from a tree's columns and
+    /// adding it to its rows therefore changes nothing inside, and the latest tree is settled first.
     fn settle_dead_trees(&mut self) {
         if self.trees.is_empty() {
             return;
@@ -505,7 +505,8 @@ impl<'a> Assignment<'a> {
         }
     }
 
-    /// Returns by how much a row's entries violate the inequality, for each tree that `excess` has a place for.
+    /// Raises each tree's element of `excess` to the largest amount by which the row's entries violate the inequality.
+    /// Trees beyond the end of `excess` are left out.
     fn note_excess(&self, row: usize, excess: &mut [i64]) {
         for (column, cost) in self.entries(row) {
             if let Some(most) = excess.get_mut(self.dead[column] as usize) {

@@ -100,7 +100,7 @@ impl BlockTriangular {
 /// ```
 ///
 /// # Errors
-/// If the matching does not belong to this pattern, if it is not maximum (the message says so), or without memory.
+/// If the matching does not belong to this pattern, if it is not maximum (the message says so), or if memory runs out.
 pub fn block_triangular(pattern: &Pattern<'_>, matching: &Matching) -> Result<BlockTriangular> {
     check(pattern, matching)?;
     let (column_of, row_of) = (matching.column_of(), matching.row_of());

@@ -53,7 +53,7 @@ impl Assemble for Host {
 /// computes.
 ///
 /// # Errors
-/// Without memory.
+/// If memory runs out.
 #[cfg(any(test, all(unix, feature = "ranks", feature = "cli")))]
 pub(crate) fn some_rows<T: Scalar>(
     [rows, columns]: [usize; 2],

@@ -188,9 +188,9 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         k
     }
 
-    /// Copies a column from row k on to column k of the group's `work`, or to the one after it if it is another column.
-    /// Then it subtracts what was eliminated since its last update: by the block that begins at `from`, or by the whole
-    /// group for entries in columns after the group.
+    /// Copies `column`, from row k on, to column k of the group's `work`, or to the column after that if `column` is not
+    /// k. Then it subtracts what was eliminated since the entries' last update: by the block that begins at `from`, or,
+    /// for entries in columns after the group, by the whole group so far.
     #[inline(always)]
     fn up_to_date(&self, group: &Range<usize>, from: usize, (k, column): (usize, usize), work: &mut [T]) {
         let (m, panel) = (self.height, &*self.panel);

@@ -136,7 +136,7 @@ impl<'a, T: Factorable> Worker<'a, T> {
         Self { tree, entries, pivots, meter, memory, space, made_up: 0, finite: true }
     }
 
-    /// Returns the memory for the next worker.
+    /// Gives the memory back, for the next worker.
     pub(super) fn end(self) {
         lock(&self.memory.spaces).push(self.space);
     }

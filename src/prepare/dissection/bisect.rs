@@ -27,7 +27,7 @@ const HEAVIEST_SIDE: u64 = 60;
 /// A cut is worthless if a side has less than 1 / `LEAST_SIDE` of all vertices.
 const LEAST_SIDE: usize = 20;
 
-/// Returns whether both sides have so many vertices, and the separator so few, that the cut is worthwhile.
+/// Returns whether a cut is worthwhile: both sides have enough vertices, and the separator has few.
 pub(super) fn is_worth_a_cut(sides: &[u8]) -> bool {
     let mut counts = [0; 3];
     sides.iter().for_each(|&side| counts[side as usize] += 1);
@@ -45,7 +45,7 @@ pub(super) fn bisect(graph: &Graph, seed: u64, meter: &Meter) -> Vec<u8> {
         let separator = attempt(small, limit, &mut Random::stream(seed, number as u64), meter);
         (separator.cost(), separator.sides)
     });
-    // If several are equally good, the first is taken, so that threads change nothing.
+    // If several are equally good, the first is taken, so that the result does not depend on the number of threads.
     let best = separators.collect().into_iter().min_by_key(|(cost, _)| *cost);
     let sides = best.map(|(_, sides)| sides).unwrap_or_default();
     back(graph, &levels, sides, limit, meter)

@@ -19,11 +19,11 @@ use crate::work::look_at;
 const LEAST_BLOCK: usize = 1 << 13;
 const BLOCKS: usize = 16;
 
-/// Which vertices of the same degree choose first.
+/// The order in which vertices of the same degree choose their partners.
 pub(super) enum Visit<'a> {
-    /// Those with smaller numbers, which are mostly near each other in memory.
+    /// In the order of their numbers: vertices with close numbers are mostly near each other in memory.
     InOrder,
-    /// They choose in random order.
+    /// In random order.
     Random(&'a mut Random),
 }
 

@@ -13,14 +13,14 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `simplify` | rows that are coupled with nearly all, set aside; vertices that are alike, made one |
+//! | `simplify` | sets aside rows that are coupled with nearly all others, and merges vertices that are alike |
 //! | `tree` | components, the recursion |
 //! | `bisect` | one separator, by way of coarser graphs |
 //! | `coarsen` | pairs of neighbours become one vertex |
-//! | `separator` | growing a side, moving vertices over |
-//! | `leaf`, `minimum_degree` | what is too small to be cut |
-//! | `regions` | a few cuts, and minimum degree between them: the order if there is little to do |
-//! | `graph` | the graphs of all these |
+//! | `separator` | grows a side, and moves vertices to the other side |
+//! | `leaf`, `minimum_degree` | orders the parts that are too small to be cut |
+//! | `regions` | a few cuts, and minimum degree between them, if a factorisation takes few multiplications |
+//! | `graph` | the graphs that all of these work on |
 //!
 //! Why this is not a library: of the pure Rust crates (feral-metis, feral-scotch) none uses more than one thread, and
 //! METIS and Scotch need a C compiler.
@@ -91,7 +91,7 @@ pub(crate) enum InRegions {
 /// (1998); Pellegrini, Roman and Amestoy, Concurrency: Pract. Exper. 12 (2000).
 ///
 /// # Errors
-/// On a matrix that is not square, with 2^32 - 1 or more rows, or without memory for the pattern of A + A^T.
+/// If the matrix is not square, if it has 2^32 - 1 or more rows, or if memory runs out for the pattern of A + A^T.
 pub fn nested_dissection<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
     dissection_order(&Adjacency::new(a)?)
 }
@@ -99,7 +99,7 @@ pub fn nested_dissection<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
 /// The same for an existing graph.
 ///
 /// # Errors
-/// Without memory.
+/// If memory runs out.
 pub fn dissection_order(graph: &Adjacency<'_>) -> Result<Permutation> {
     let simplify::Simple { graph: simple, names } = simplify::simplify(graph)?;
     Permutation::from_new_to_old(names.expand(&tree::order(&simple)))
@@ -111,7 +111,7 @@ pub fn dissection_order(graph: &Adjacency<'_>) -> Result<Permutation> {
 /// that.
 ///
 /// # Errors
-/// Without memory.
+/// If memory runs out.
 pub(crate) fn order_in_regions(graph: &Adjacency<'_>, few: f64, most: f64) -> Result<InRegions> {
     let simplify::Simple { graph: simple, names } = simplify::simplify(graph)?;
     let meter = &work::begin(Stage::Ordering, simple.len() as u64, None);
@@ -134,8 +134,8 @@ pub(crate) fn order_in_regions(graph: &Adjacency<'_>, few: f64, most: f64) -> Re
 }
 
 /// Computes a fill-reducing ordering by approximate minimum degree on the graph of A + A^T. Compared with
-/// [`nested_dissection`](super::nested_dissection), it takes one thread less time, and causes less fill if the graph is
-/// no mesh (circuits, small systems).
+/// [`nested_dissection`](super::nested_dissection), it takes less time on one thread, and causes less fill if the graph
+/// is not a mesh (circuits, small systems).
 ///
 /// Source: Amestoy, Davis and Duff, SIAM J. Matrix Anal. Appl. 17 (1996).
 ///
@@ -148,7 +148,7 @@ pub fn minimum_degree<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
 /// The same for an existing graph.
 ///
 /// # Errors
-/// Without memory.
+/// If memory runs out.
 pub fn minimum_degree_order(graph: &Adjacency<'_>) -> Result<Permutation> {
     let order = minimum_degree_within(graph, Most::ANY)?;
     Ok(order.expect("an order, however much work it takes"))
@@ -158,7 +158,7 @@ pub fn minimum_degree_order(graph: &Adjacency<'_>) -> Result<Permutation> {
 /// most of the work, in the search as in the factorisation.
 ///
 /// # Errors
-/// Without memory.
+/// If memory runs out.
 pub(crate) fn minimum_degree_within(
     graph: &Adjacency<'_>,
     most: Most,

@@ -7,10 +7,10 @@
 //! regions, and each region stays in a cache.
 //!
 //! ```text
-//!                 1                  a label a vertex: its place in the tree of cuts. Regions are leaves (4 to 7),
-//!             /       \              separators the others; a vertex is coupled with what is above it in the tree and
-//!           2           3            below it, and with nothing beside it. Those behind a vertex in the order are
-//!         /   \       /   \          above it
+//!                 1                  each vertex has a label, its place in the tree of cuts: regions are leaves (4 to
+//!             /       \              7), separators the other nodes. A vertex is coupled only with vertices above and
+//!           2           3            below it in the tree; its neighbours that come after it in the order are above it
+//!         /   \       /   \
 //!        4     5     6     7
 //! ```
 
@@ -226,7 +226,7 @@ impl Regions {
             }
             layer = begin..band.len();
         }
-        // All that is beyond the band on one side becomes one vertex.
+        // All vertices beyond the band on one side become one vertex.
         let inner = band.len();
         let mut rest = [weights[2 * top as usize], weights[2 * top as usize + 1]];
         let all = weights[top as usize];

@@ -29,7 +29,7 @@ pub(super) struct Separator<'a> {
     queues: [BinaryHeap<(i64, u32, u32)>; 2],
     /// Counts the entries of the queues, so that ties have an order.
     clock: u32,
-    /// The number of the pass in which each vertex moved last; it moves once a pass.
+    /// The number of the pass in which each vertex moved last; it moves once per pass.
     moved: Vec<u32>,
     pass: u32,
 }

@@ -128,7 +128,7 @@ impl Vertices {
     }
 }
 
-/// Returns for each vertex the first one with the same neighbours, each vertex counted among its own.
+/// Returns for each vertex the first one with the same neighbours, where each vertex counts as a neighbour of itself.
 fn leaders(graph: &Adjacency<'_>, is_dense: &(dyn Fn(usize) -> bool + Sync)) -> Result<Vec<u32>> {
     let n = graph.vertices();
     let mut hashes = Host.zeros::<u64>(n)?;
