@@ -1,6 +1,6 @@
 // Fronts of a sparse factorisation (FrontPlan in src/backend/fronts.rs), with blocks of pivots that are inverted:
 //
-//     | D  E |    D^-1, V = F D^-1: what the factor keeps beside E
+//     | D  E |    D^-1, V = F D^-1: stored in the factor, with E
 //     | F  C |    C - V E: the contribution, which is added to the front of the parent
 //
 // D is a block of at most PIVOTS columns, and its pivots are chosen within it. Therefore rows keep their places, and a

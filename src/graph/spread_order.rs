@@ -1,7 +1,7 @@
 //! Reverse Cuthill-McKee of a distributed graph: each rank gets the order of the whole graph.
 //!
 //! ```text
-//! frontier, in order, known to all     each part: (place, neighbour) of its own vertices that nothing reached yet
+//! frontier, in order, known to all     each rank: (place, neighbour) of its own vertices that are not reached yet
 //! gathered by all                      sorted by (first place, degree, number): the next frontier, the same on all
 //! ```
 //!

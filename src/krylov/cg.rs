@@ -6,7 +6,7 @@
 //! ```text
 //! repeat   q = A p
 //!          alpha = rho / p.q
-//!          r = r - alpha q                stop where r.r is small
+//!          r = r - alpha q                stop when r.r is small
 //!          z = M^-1 r
 //!          x = x + alpha p
 //!          beta = r.z / rho,  rho = r.z

@@ -6,7 +6,7 @@
 //! for j from 0 below m
 //!     z_j = M^-1 v_j
 //!     w = A z_j
-//!     h = V^H w,  w = w - V h,  and both once more                    classical Gram and Schmidt, twice
+//!     h = V^H w,  w = w - V h,  and both once more                    classical Gram-Schmidt, twice
 //!     v_(j+1) = w / ||w||
 //!     rotate the new column (h, ||w||) of the Hessenberg matrix;  |g_(j+1)| is the residual's norm
 //! y = R^-1 g,  x = x + Z y

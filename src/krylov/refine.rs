@@ -1,7 +1,7 @@
 //! Iterative refinement: conjugate gradients in half the precision, residuals in full.
 //!
 //! ```text
-//! repeat   r = b - A x                    in full precision; stop where it meets the tolerance
+//! repeat   r = b - A x                    in full precision; stop when it meets the tolerance
 //!          solve A' d = r roughly         A', r and d in half the precision, by conjugate gradients
 //!          x = x + d
 //! ```

@@ -7,7 +7,7 @@
 //! missing part as diffusion along each coupling,
 //!
 //! ```text
-//! l_ij = l_ji = -max(0, |n_ij| + s_ij) where s_ij < 0, else 0,   l_ii = -sum of l_ij
+//! l_ij = l_ji = -max(0, |n_ij| + s_ij) if s_ij < 0, else 0,   l_ii = -sum of l_ij
 //! ```
 //!
 //! which is upwinding (Kuzmin and Turek, Flux correction tools for finite elements, Journal of Computational Physics

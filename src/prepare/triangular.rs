@@ -35,9 +35,9 @@ pub struct Block {
 /// Permutations P and Q for which P A Q is block upper triangular.
 ///
 /// ```text
-///         | H * * * * |   H  the horizontal block, where columns are left over
+///         | H * * * * |   H  the horizontal block, with more columns than rows
 /// P A Q = | . S * * * |   S  square blocks, matched entries on their diagonals
-///         | . . S * * |   V  the vertical block, where rows are left over
+///         | . . S * * |   V  the vertical block, with more rows than columns
 ///         | . . . S * |
 ///         | . . . . V |   Square blocks alone: A is structurally nonsingular.
 /// ```

@@ -5,7 +5,7 @@
 //! columns that it changes:
 //!
 //! ```text
-//! | F11  F12 |   F11 = L11 U11, U12 = L11^-1 F12, L21 = F21 U11^-1: what the factor keeps
+//! | F11  F12 |   F11 = L11 U11, U12 = L11^-1 F12, L21 = F21 U11^-1: stored in the factor
 //! | F21   C  |   C - L21 U12: the contribution, which is added to the front of the parent in the elimination tree
 //! ```
 //!

@@ -1,7 +1,7 @@
 //! Elimination within one front of a symmetric matrix: L D L^T, without conjugation if entries are complex.
 //!
 //! ```text
-//! | F11  .  |   F11 = L11 D L11^T, L21 = F21 L11^-T D^-1: what the factor keeps
+//! | F11  .  |   F11 = L11 D L11^T, L21 = F21 L11^-T D^-1: stored in the factor
 //! | F21  C  |   C - L21 D L21^T: the contribution
 //! ```
 //!
@@ -188,9 +188,9 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         k
     }
 
-    /// Copies `column`, from row k on, to column k of the group's `work`, or to the column after that if `column` is not
-    /// k. Then it subtracts what was eliminated since the entries' last update: by the block that begins at `from`, or,
-    /// for entries in columns after the group, by the whole group so far.
+    /// Copies `column`, from row k on, to column k of the group's `work`, or to the next column if `column` is not k.
+    /// Then it subtracts what was eliminated since the entries' last update: by the block that begins at `from`, or, if
+    /// they are in columns after the group, by the whole group so far.
     #[inline(always)]
     fn up_to_date(&self, group: &Range<usize>, from: usize, (k, column): (usize, usize), work: &mut [T]) {
         let (m, panel) = (self.height, &*self.panel);

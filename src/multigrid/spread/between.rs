@@ -2,7 +2,7 @@
 //! interpolate.
 //!
 //! ```text
-//!     the part below | this part               | the part above      o  a plane of points of the next level
+//!     the rank below | this rank               | the rank above      o  a plane of points of the next level
 //!        o     x     | o     x    ...   o    x | o                   x  a plane between two of them
 //!        s-2   s-1   | s     s+1            e-1  e
 //! ```

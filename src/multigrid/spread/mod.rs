@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! level      0      1      2   |   3 ... coarsest
-//! part 0    rows   rows   rows | all rows: every part has these levels in whole,
-//! part 1    rows   rows   rows | and solves them as one part alone does
+//! rank 0    rows   rows   rows | all rows: every rank has these levels as a whole,
+//! rank 1    rows   rows   rows | and solves them as a single rank would
 //! ```
 //!
 //! Aggregates are within ranks, so that each rank finds its own, and a row of the next level belongs to the rank that

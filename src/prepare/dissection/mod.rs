@@ -8,7 +8,7 @@
 //! ```text
 //!     a - b - c - d - e        {c, h} cuts the graph:     order a f b g | d i e j | c h
 //!     |   |   |   |   |                                         side 0    side 1    separator
-//!     f - g - h - i - j        no entry of L couples a side with the other
+//!     f - g - h - i - j        no entry of L couples one side with the other
 //! ```
 //!
 //! | file | what it holds |
