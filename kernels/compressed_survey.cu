@@ -8,7 +8,7 @@
 // their numbers are written to `long_rows`.
 //
 // Most matrices that are not grids have too many distances, patterns and lines. Blocks find that out together: if its
-// first rows bring many new keys, a block adds these to the global sets at once, and from then on checks whether a
+// first rows bring many new keys, a block adds these to the global sets directly, and from then on checks whether a
 // global set was given up. When only values are left to examine, they are read directly, because those of neighbouring
 // rows are contiguous.
 //

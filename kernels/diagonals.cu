@@ -7,9 +7,9 @@
 //
 // Bytes per entry: its column. There are few diagonals and many entries: if all blocks wrote to the marks directly,
 // they would read the same few words, and set bits that are already being set, tens of thousands of times. Therefore a
-// block keeps a set of its diagonals in shared memory and adds each to the marks once, at the end; a diagonal that
-// finds no slot is marked at once. Marks are read before they are set, bypassing the first-level cache, which would not
-// see what other multiprocessors set.
+// block keeps a set of its diagonals in shared memory and adds each to the marks once, at the end; a diagonal without a
+// slot is marked directly. Marks are read before they are set, bypassing the first-level cache, which would not see
+// what other multiprocessors set.
 //
 // Constants: OFFSET (u32 or u64), THREADS, ITEMS.
 #include "tile_segments.cuh"

@@ -15,7 +15,7 @@
 //                         those bits): a block counts a window of WINDOW bins in shared memory and moves the window as
 //                         the groups go by.
 //
-// Equal neighbours of a thread are added at once. Counts are integers, so the result does not depend on any order.
+// Equal neighbours of a thread are added together. Counts are integers, so the result does not depend on any order.
 //
 // Sources: Merrill 2011, 4.5, and PMPP ch. 9 (privatisation, aggregation).
 //

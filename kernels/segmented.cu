@@ -1,4 +1,4 @@
-// Reductions of segments of an array, and scans that start anew with every segment, for segments of any length.
+// Reductions of segments of an array, and scans that restart with every segment, for segments of any length.
 //
 //     offsets 0 2 2 5        x  a b | | c d e        reduce: a+b  0  c+d+e        scan: a a+b c c+d c+d+e
 //

@@ -85,7 +85,7 @@ sort_histogram(const KEY* keys, u64 n, u32 first_bit, u32 bit_count, u32 passes,
             const u32 begin = pass_begin(p, first_bit, bit_count, passes);
             const u32 mask = (1u << (pass_begin(p + 1, first_bit, bit_count, passes) - begin)) - 1;
             u32* mine = count + p * RADIX;
-            // Keys with equal digits are added at once, because constant digits would serialise on one counter.
+            // Keys with equal digits are added together, because constant digits would serialise on one counter.
             if ((u32(differ >> begin) & mask) == 0) {
                 if (have) atomicAdd(mine + (u32(key[0] >> begin) & mask), have);
             } else if (whole) {

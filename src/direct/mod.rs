@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The crate faer does the work on dense blocks, but its reports of success are not trusted: each factor is checked to
-//! be finite, panics are caught, and "solved" is reported only after b - A x was computed anew.
+//! be finite, panics are caught, and "solved" is reported only after b - A x was recomputed.
 //!
 //! | file | what it holds |
 //! |---|---|

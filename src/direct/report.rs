@@ -150,7 +150,7 @@ impl fmt::Display for Reason {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct DirectReport {
-    /// Whether the returned x meets the tolerance in two norms of b - A x, computed anew: the 2-norm, and the 2-norm
+    /// Whether the returned x meets the tolerance in two norms of the recomputed b - A x: the 2-norm, and the 2-norm
     /// with each row divided by the norm of that row of A.
     pub solved: bool,
     /// Whether x is as accurate as working precision allows, although it misses the tolerance: A is regular, and
@@ -160,7 +160,7 @@ pub struct DirectReport {
     pub singularity: Option<Singularity>,
     /// The kind of factorisation that gave x.
     pub kind: Kind,
-    /// ||b - A x|| in the 2-norm, computed anew with products and sums in twice the working precision.
+    /// ||b - A x|| in the 2-norm, recomputed with products and sums in twice the working precision.
     pub residual_norm: f64,
     /// ||b - A x|| / ||b||.
     pub relative_residual: f64,
@@ -230,11 +230,11 @@ pub struct DeviceSeconds {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct DeviceReport {
-    /// Whether ||b - A x||, computed anew, meets the tolerance.
+    /// Whether ||b - A x||, recomputed from x, meets the tolerance.
     pub solved: bool,
     /// The kind of factorisation that gave x.
     pub kind: Kind,
-    /// ||b - A x|| in the 2-norm, computed anew with products and sums in twice the working precision.
+    /// ||b - A x|| in the 2-norm, recomputed with products and sums in twice the working precision.
     pub residual_norm: f64,
     /// ||b - A x|| / ||b||.
     pub relative_residual: f64,

@@ -1,7 +1,7 @@
 //! The driver of every Krylov method, from b and x to a report: start, stopping criterion, certificate, restart.
 //!
 //! ```text
-//! r = b - A x                                        the certificate: computed anew, never the recurrence's own
+//! r = b - A x                                        the certificate: recomputed, never the recurrence's own
 //! while ||r|| is above the threshold
 //!     start the method from r, iterate until it says that it has converged or ends otherwise
 //!     x = x + the sum of its steps
@@ -128,7 +128,7 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
 
     /// Solves A x = b, starting from x and leaving the solution there (or what [`Outcome`] says). `observer(iteration,
     /// residual norm)` is called with the recurrence's residual at the start and after each iteration, and can stop the
-    /// solve; the report's residual is b - A x computed anew. The observer is at most [`Backend::QUEUE_DEPTH`] times
+    /// solve; the report's residual is the recomputed b - A x. The observer is at most [`Backend::QUEUE_DEPTH`] times
     /// [`VectorOps::RECORDED`] iterations late; with persistent iterations of a small system, twice
     /// [`KrylovSteps::PERSISTENT_ITERATIONS`].
     ///

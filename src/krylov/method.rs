@@ -2,7 +2,7 @@
 //!
 //! A method is a recurrence and nothing else. From a residual r = b - A x, it makes steps whose sum is to be added to
 //! x. The [driver](super::Krylov) does what all methods have in common: it computes the first residual, records and
-//! replays iterations, reads their residual norms, watches for stagnation, computes b - A x anew when a method reports
+//! replays iterations, reads their residual norms, watches for stagnation, recomputes b - A x when a method reports
 //! convergence, and restarts the method if that residual is too large.
 
 use super::Outcome;

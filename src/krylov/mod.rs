@@ -28,7 +28,7 @@
 //! | [`Lsmr`] | any, rectangular and singular too: least squares | the matrix twice, 16 vectors |
 //!
 //! Not converging is no error: [`Outcome`] says how a solve ended, and only [`Outcome::Converged`] means that b - A x,
-//! computed anew from x, meets the tolerance.
+//! recomputed from x, meets the tolerance.
 
 mod bicgstab;
 mod calls;

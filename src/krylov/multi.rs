@@ -40,7 +40,7 @@ use std::time::{Duration, Instant};
 /// let a = Csr::from_parts(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![2.0, -1.0, -1.0, 3.0])?;
 /// let jacobi = Jacobi::new(&Host, &a)?;
 /// let mut cg = MultiCg::new(&Host, 2, 2, SolveOptions::default())?;
-/// let mut x = vec![0.0; 4]; // one behind the other, as the right-hand sides
+/// let mut x = vec![0.0; 4]; // one after another, as the right-hand sides
 /// let reports = cg.solve(&a, &jacobi, &[1.0, 2.0, 4.0, -2.0], &mut x, |_, _, _| ControlFlow::Continue(()))?;
 /// assert!(reports.iter().all(|report| report.outcome.is_converged()));
 /// assert!(x.iter().zip([1.0, 1.0, 2.0, 0.0]).all(|(x, expected): (&f64, f64)| (x - expected).abs() < 1e-12));

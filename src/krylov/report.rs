@@ -14,9 +14,9 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// b - A x, computed anew, meets the tolerance: in norm, and in norm once each row is divided by its own norm in A.
+    /// b - A x, recomputed, meets the tolerance: in norm, and in norm once each row is divided by its own norm in A.
     Converged,
-    /// A^H (b - A x), computed anew, is small enough compared to ||A|| ||b - A x||, while b - A x does not meet the
+    /// A^H (b - A x), recomputed from x, is small enough compared to ||A|| ||b - A x||, while b - A x does not meet the
     /// tolerance: x is a least-squares solution of a system that has no other, as far as working precision can tell.
     LeastSquares,
     /// The iteration limit is reached.
@@ -35,7 +35,7 @@ pub enum Outcome {
         iteration: usize,
     },
     /// A was proved to be singular, exactly or up to rounding of its entries, and no x was found that meets the
-    /// tolerance: as far as can be told, b is not in the range of A.
+    /// tolerance: b is apparently not in the range of A.
     Singular,
     /// x is as accurate as working precision allows, and does not meet the tolerance: its backward error is of the
     /// order of rounding, and another step of refinement with an accurate residual changes nothing. A was not found to
@@ -49,7 +49,7 @@ pub enum Outcome {
     Stagnated,
     /// b, the starting vector, A or an iterate holds infinities or NaN.
     NotFinite,
-    /// The observer asked to stop.
+    /// The observer requested a stop.
     Interrupted,
     /// The time limit is reached ([`Builder::time_limit`](crate::solver::Builder::time_limit)).
     TimeLimit,
@@ -130,7 +130,7 @@ pub struct Report {
     pub outcome: Outcome,
     /// Iterations that changed x.
     pub iterations: usize,
-    /// ||b - A x||, computed anew from the final x; NaN if that is not finite.
+    /// ||b - A x||, recomputed from the final x; NaN if that is not finite.
     pub residual_norm: f64,
     /// [`residual_norm`](Report::residual_norm) / ||b||; 0 if both are zero.
     pub relative_residual: f64,

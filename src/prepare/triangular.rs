@@ -119,7 +119,7 @@ pub fn block_triangular(pattern: &Pattern<'_>, matching: &Matching) -> Result<Bl
         if vertical_columns[column as usize] { UNMATCHED } else { row_of[column as usize] }
     });
 
-    // In the horizontal block, matched columns come first, beside their rows, and unmatched ones after them.
+    // In the horizontal block, matched columns come first, next to their rows, and unmatched ones after them.
     let mut rows = marked(&horizontal_rows);
     let mut columns: Vec<u32> = rows.iter().map(|&row| column_of[row as usize]).collect();
     columns.extend(&unmatched_columns);

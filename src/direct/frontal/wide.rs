@@ -102,7 +102,7 @@ impl<T: Factorable> SymmetricFront<'_, T> {
                 let inverse = T::from_f64(1.0) / (off * (one * two - T::from_f64(1.0)));
                 divided[k] = Divided { own: two * inverse, other: -inverse, at: k + 1 };
                 divided[k + 1] = Divided { own: one * inverse, other: -inverse, at: k };
-                // This place of L, which is zero, holds the entry of D beside the diagonal.
+                // This place of L, which is zero, holds the entry of D next to the diagonal.
                 lower[k * n + k + 1] = T::default();
             } else if k == 0 || swaps[k - 1] & TWO == 0 {
                 divided[k] = Divided { own: T::from_f64(1.0) / pivot, other: T::default(), at: k };

@@ -1,5 +1,5 @@
-//! Certificates: b - A x computed anew, to decide whether x is the solution, to measure how far the recurrence has
-//! drifted, and to restart from.
+//! Certificates: b - A x is recomputed to decide whether x is the solution, to measure how far the recurrence has
+//! drifted, and to restart from it.
 
 use super::{Certificate, Driver, POWER_STEPS, Solve};
 use crate::backend::{Communicator, Op, VectorOps};

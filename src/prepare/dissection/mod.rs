@@ -60,7 +60,7 @@ pub(crate) enum InRegions {
     /// An order by regions.
     Found(Permutation),
     /// Nested dissection is better: the graph has separators like one in space, and factors take more multiplications
-    /// than were allowed for regions. Dissection then begins anew, since dissecting these regions took 12 % more
+    /// than were allowed for regions. Dissection then starts over, since dissecting these regions took 12 % more
     /// multiplications for 40^3 points.
     Dissect,
     /// A factorisation takes at least this many multiplications, which is more than allowed.

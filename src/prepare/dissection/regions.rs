@@ -2,7 +2,7 @@
 //! minimum degree on one thread.
 //!
 //! Minimum degree of a whole graph runs on one thread, and dissection down to its leaves builds every graph of the tree
-//! anew. Here the graph is coarsened once, all cuts are made in the small graph, and on the way back each separator is
+//! again. Here the graph is coarsened once, all cuts are made in the small graph, and on the way back each separator is
 //! refined within a band of few vertices around it. The cuts therefore take less time than minimum degree in the
 //! regions, and each region stays in a cache.
 //!
