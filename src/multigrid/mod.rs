@@ -120,9 +120,9 @@ impl<B> MultigridBackend for B where
 /// It owns all that it needs of A, unless A is shared ([`Multigrid::share`]).
 ///
 /// If A is on a grid of points whose couplings along all axes are about equally strong, the levels are geometric; else
-/// they are aggregates. Both are set up in the memory of A's backend; prolongations of minimal energy are computed on the
-/// host. Cycles run on any backend, allocate nothing and wait for nothing. The same A gives
-/// the same bits, whatever the number of threads.
+/// they are aggregates. Both are set up in the memory of A's backend; prolongations of minimal energy are computed on
+/// the host. Cycles run on any backend, allocate nothing and wait for nothing. The same A gives the same bits, whatever
+/// the number of threads.
 ///
 /// ```
 /// use residua::{Host, generate, krylov::{Cg, SolveOptions}, multigrid::Multigrid};
@@ -408,7 +408,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         }
     }
 
-    /// A hierarchy on grids, if the matrix is on one, or a classical one if such a matrix is Hermitian and its couplings
+    /// A hierarchy on grids if the matrix is on one, or a classical one if such a matrix is Hermitian and its couplings
     /// jump. `known` are its diagonals, if they have been determined.
     ///
     /// # Errors

@@ -8,8 +8,8 @@
 //! an unknown of the next level too, and others interpolate from it.
 //!
 //! A hub is near to most of the graph, so that an aggregate around it would hold vertices that have nothing else in
-//! common, and the steps of a setup would wait for its row. It has no strong couplings of its own either; vertices whose
-//! only strong neighbours are hubs join the aggregate of one.
+//! common, and the steps of a setup would wait for its row. It has no strong couplings of its own either; vertices
+//! whose only strong neighbours are hubs join the aggregate of one.
 
 use super::MultigridBackend;
 use crate::backend::{CoarseningSteps, EXPONENTS};
