@@ -1,5 +1,5 @@
-// A cluster of blocks that communicate through shared memory, without fences: a fence waits for all that a thread ever
-// wrote to device memory, which here is an ordering that no block reads yet.
+// A cluster of blocks that communicate through shared memory, without fences: a fence waits for everything that a
+// thread has written to device memory, and here that is an ordering, which no block reads yet.
 //
 // CLUSTER is a constant of the including file. With CLUSTER 1, and on chips without clusters, each block is a cluster
 // of its own, and a meeting is a barrier of the block.

@@ -94,7 +94,8 @@ DEVICE void fetch(const Grid& grid, const Part& part, const T* x, const u8* kind
 struct OfPlane {
     u32 of[LINES][RUN];
 };
-// The same for the rows of three planes, beginning with the one before the plane whose elements are added first.
+// The stencil points of a thread's rows in three planes, beginning with the one before the plane whose elements are
+// added first.
 struct SomePlaces {
     static constexpr bool SOME = true;
     const OfPlane (&planes)[3];

@@ -151,7 +151,8 @@ KERNEL compare_images(u64 rows, const I* offsets, const u32* columns, const V* v
     });
 }
 
-// The same check for all entries of every `apart`-th row, with one warp per row, before anything is stored.
+// The check of `compare_images` for all entries of every `apart`-th row, with one warp per row, before anything is
+// stored.
 KERNEL compare_rows(u64 rows, u64 apart, const I* offsets, const u32* columns, const V* values, u32* unlike) {
     const u64 row = own_section() * apart;
     if (row >= rows) return;

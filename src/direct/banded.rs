@@ -372,7 +372,7 @@ impl<T: Factorable> Banded<T> {
         }
     }
 
-    /// The same for three diagonals, row by row.
+    /// `take_product` for three diagonals, row by row.
     fn take_product_of_three(&self, x: &[T], r: &mut [T]) {
         // Columns j - 1, j and j + 1: their entries below, on and above the diagonal are in row j.
         let (columns, _) = self.a.as_chunks::<3>();

@@ -72,8 +72,8 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
     /// Chooses the strategies to try and copies A. The first solve factorises.
     ///
     /// # Errors
-    /// If the matrix is not square, the backend has no library ([`FactorSteps::factor_library`]), there is too little
-    /// memory for the copy, or the device fails.
+    /// If the matrix is not square, the backend has neither a library ([`FactorSteps::factor_library`]) nor its own
+    /// factorisation, there is too little memory for the copy, or the device fails.
     pub fn planned(backend: &B, a: &Csr<T, B>, options: DeviceOptions) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         let own = backend.has_fronts() && !(options.library && backend.factor_library().is_ok());
@@ -170,7 +170,8 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         self.solve_while(b, x, tolerance, &mut || true)
     }
 
-    /// The same, but stops when `going` returns false; it is called between factorisations of different kinds.
+    /// [`OnDevice::solve`] that stops when `going` returns false; `going` is called between factorisations of different
+    /// kinds.
     ///
     /// # Errors
     /// As [`OnDevice::solve`].

@@ -389,7 +389,7 @@ impl<T: Factorable> Factor<T> {
         }
     }
 
-    /// The same for two vectors, which reads the factor once.
+    /// [`Factor::apply`] for two vectors, which reads the factor once.
     pub(super) fn apply_both(&self, transposed: bool, x: &mut Vec<T>, y: &mut Vec<T>) {
         let n = x.len();
         let work = || vec![T::default(); n];
@@ -418,7 +418,7 @@ impl<T: Factorable> Factor<T> {
         }
     }
 
-    /// The same for several vectors. Fronts are read once for all of them; other factors once for each.
+    /// [`Factor::apply`] for several vectors. Fronts are read once for all of them, other factors once for each.
     pub(super) fn apply_several<const N: usize>(&self, transposed: bool, columns: &mut [Vec<T>; N]) {
         let n = columns.first().map_or(0, Vec::len);
         let mut works: [Vec<T>; N] = std::array::from_fn(|_| Vec::new());

@@ -242,7 +242,7 @@ pub trait Factorable: Scalar<Real = f64> {
     /// multiplied by L^-1, where L is the unit lower triangle in the same rows of `left`; then the product of the rows
     /// of `left` below L with them is subtracted from the rows below.
     fn eliminate_within(left: &[Self], height: usize, from: usize, width: usize, right: &mut [Self]);
-    /// The same if the rows of L and the rows below are stored separately, with L in the top rows of `left`.
+    /// `eliminate_within` if the rows of L and the rows below are stored separately, with L in the top rows of `left`.
     fn eliminate_apart(left: &[Self], height: usize, width: usize, upper: &mut [Self], below: &mut [Self]);
     /// Subtracts a product from the last rows of `target`: rows `from..` of `left`, whose columns have `height` rows,
     /// times `right`.

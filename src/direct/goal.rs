@@ -61,7 +61,7 @@ fn scaled_norm(sizes: impl Iterator<Item = f64> + Clone) -> f64 {
 pub(crate) struct Weights {
     /// Factors that turn a residual of the scaled matrix into one of the caller's matrix.
     pub(crate) plain: Option<Vec<f64>>,
-    /// The same factors, divided by the norm of each row of the caller's matrix; `None` if rows are not weighted.
+    /// The factors in `plain`, divided by the norm of each row of the caller's matrix; `None` if rows are not weighted.
     pub(crate) rows: Option<Vec<f64>>,
     /// Factors that turn a solution of the scaled system into one of the caller's system.
     pub(crate) columns: Option<Vec<f64>>,

@@ -23,7 +23,7 @@ pub(super) const NO_PIVOT: f64 = 4.0;
 /// refinement compensates for growth (Li and Demmel, SuperLU_DIST, ACM Trans. Math. Softw. 29, 2003). Measured on a
 /// circuit with 10^5 nodes: 1.2 s to a residual of 5e-12, compared with more than 70 s for a fraction of 1e-3.
 pub(super) const PREFER_DIAGONAL: f64 = 1e-8;
-/// The same fraction for a second attempt, if the first was not accurate enough.
+/// The value of [`PREFER_DIAGONAL`] for a second attempt, if the first was not accurate enough.
 pub(super) const PREFER_LARGE: f64 = 0.1;
 
 /// `going` is called after this many columns.

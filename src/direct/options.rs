@@ -23,11 +23,10 @@ pub enum Kind {
     FrontalLdlt,
     /// P R A C Q = L U, column by column, for factors with few entries per row.
     Lu,
-    /// The same factorisation in dense fronts, whose structure is computed beforehand: pivots are chosen inside of
-    /// diagonal blocks, to which a matching has moved large entries, and small pivots are replaced. For factors with
-    /// many entries per row.
+    /// LU in dense fronts, whose structure is computed beforehand: pivots are chosen inside of diagonal blocks, to
+    /// which a matching has moved large entries, and small pivots are replaced. For factors with many entries per row.
     FrontalLu,
-    /// The same factorisation in dense blocks (supernodes), with unrestricted row pivoting.
+    /// LU in dense blocks (supernodes), with unrestricted row pivoting.
     SupernodalLu,
     /// L D L^H of A + s I with a small s, as a preconditioner, for a Hermitian A that is singular or nearly so.
     ShiftedLdlt,

@@ -164,8 +164,9 @@ pub struct DirectReport {
     pub residual_norm: f64,
     /// ||b - A x|| / ||b||.
     pub relative_residual: f64,
-    /// The same with x as a sum of two numbers in working precision; [`Direct::second`](super::Direct::second) gives
-    /// the second parts. It is less than [`DirectReport::relative_residual`] if the rounding of x limits that one.
+    /// ||b - A x|| / ||b|| with x as a sum of two numbers in working precision;
+    /// [`Direct::second`](super::Direct::second) gives the second parts. It is less than
+    /// [`DirectReport::relative_residual`] if the rounding of x limits that one.
     pub two_part_residual: f64,
     /// ||b - A x|| / (||A|| ||x|| + ||b||) in the maximum norm: the relative change of A and b for which x would be
     /// exact. Rigal and Gaches, J. ACM 14 (1967).

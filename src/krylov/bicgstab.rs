@@ -94,7 +94,7 @@ pub struct BiConjugateGradients<T: Scalar, B: VectorOps> {
 }
 
 impl<T: Scalar, B: VectorOps> BiConjugateGradients<T, B> {
-    /// For `n` unknowns.
+    /// The recurrence for `n` unknowns.
     ///
     /// # Errors
     /// If memory runs out.

@@ -102,7 +102,7 @@ pub(super) struct Work<T: Scalar, B: KrylovSteps> {
 }
 
 impl<T: Scalar, B: KrylovSteps> ConjugateGradients<T, B> {
-    /// For `n` unknowns: 4 n scalars, and n more once a preconditioner needs z.
+    /// The recurrence for `n` unknowns: 4 n scalars, and n more once a preconditioner needs z.
     ///
     /// # Errors
     /// If memory runs out.

@@ -47,7 +47,7 @@ impl<T: Scalar, B: KrylovSteps> fmt::Debug for FixedPatternCg<T, B> {
 }
 
 impl<T: Scalar, B: KrylovSteps + Products + Conversions + RowFacts> FixedPatternCg<T, B> {
-    /// A solver for the pattern of `a`, with its values as the first ones.
+    /// A solver for the pattern of `a`, which also has the first values.
     ///
     /// # Errors
     /// As [`Jacobi::new`], and if memory runs out.

@@ -92,7 +92,7 @@ pub struct FlexibleMinimalResidual<T: Scalar, B: VectorOps> {
 }
 
 impl<T: Scalar, B: VectorOps> FlexibleMinimalResidual<T, B> {
-    /// For `n` unknowns, with a restart after `restart` iterations.
+    /// The process for `n` unknowns, with a restart after `restart` iterations.
     ///
     /// # Errors
     /// If `restart` is zero, and if memory runs out.

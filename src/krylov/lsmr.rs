@@ -5,7 +5,7 @@
 //! ```text
 //! repeat   beta u = A v - alpha u
 //!          alpha v = A^H u - beta v
-//!          two rotations, of the bidiagonal matrix and of the one that its factor leaves
+//!          two rotations, for the QR factorisations of the bidiagonal matrix and of its R^T
 //!          hbar = h - (thetabar rho / (rho_before rhobar_before)) hbar
 //!          x = x + (zeta / (rho rhobar)) hbar
 //!          h = v - (theta / rho) h
@@ -133,7 +133,7 @@ fn inverse<'w>(p: &'w Writer<'_>, value: Value<'w>) -> Value<'w> {
 }
 
 impl<T: Scalar, B: VectorOps> LeastSquaresResidual<T, B> {
-    /// For operators of `rows` and `columns`.
+    /// The recurrence for operators of `rows` rows and `columns` columns.
     ///
     /// # Errors
     /// If memory runs out.

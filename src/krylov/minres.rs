@@ -126,7 +126,7 @@ pub struct MinimalResidual<T: Scalar, B: KrylovSteps> {
 }
 
 impl<T: Scalar, B: KrylovSteps> MinimalResidual<T, B> {
-    /// For `n` unknowns: 7 n scalars, and 2 n more with a preconditioner that is not the identity.
+    /// The recurrence for `n` unknowns: 7 n scalars, and 2 n more with a preconditioner that is not the identity.
     ///
     /// # Errors
     /// If memory runs out.

@@ -38,9 +38,9 @@ const COMPARABLE: f64 = 0.25;
 const WINDOWS: usize = 4;
 const WINDOW: usize = 256;
 
-/// The same bound for the ratios of the couplings of single points, on average. Layers of a power grid with different
-/// strong directions, or a strong direction along a diagonal, have equally strong couplings along all axes when added
-/// up. Coefficients from a lognormal distribution have 0.4.
+/// The bound of [`COMPARABLE`] for the ratios of the couplings of single points, on average. Layers of a power grid
+/// with different strong directions, or a strong direction along a diagonal, have equally strong couplings along all
+/// axes when added up. Coefficients from a lognormal distribution have 0.4.
 const LOCALLY: f64 = 0.15;
 
 /// If one minus the standard deviation of the relative row sums is at least this, unknowns have about the same units.

@@ -28,9 +28,9 @@ pub(super) const OMEGA: f64 = 4.0 / 3.0;
 /// iterations on meshes with flat elements. With 0.4 the tetrahedra of a bunny take up to 67 iterations, with this 65.
 const WEAKER_WITH_BLOCKS: f64 = 0.6;
 
-/// The same factor for prolongations of minimal energy. Tetrahedra of random points took 36 iterations with the full
-/// threshold, 34 with this, and 35 with half of it, with 2.3, 1.8 and 1.6 times the entries; without any threshold
-/// layers of thin elements take six times as many.
+/// The factor for the threshold with prolongations of minimal energy. Tetrahedra of random points took 36 iterations
+/// with the full threshold, 34 with this, and 35 with half of it, with 2.3, 1.8 and 1.6 times the entries; without any
+/// threshold layers of thin elements take six times as many.
 const WEAKER_OF_LEAST_ENERGY: f64 = 0.4;
 
 /// The maximum number of multiplications for A P and R (A P) of one level with a smoothed prolongation, as a multiple

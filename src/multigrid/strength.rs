@@ -163,7 +163,8 @@ pub(super) fn damping<T: Scalar, B: CoarseningSteps + Conversions>(
     Ok(Csr::from_parts_unchecked(n, n, offsets, indices, values))
 }
 
-/// The same for nodes of several unknowns, where `strong` has offsets and neighbours; nothing is lumped.
+/// `damping` for nodes of several unknowns, where `strong` has offsets and neighbours; nothing is added to the
+/// diagonal.
 fn damping_of_nodes<T: Scalar>(
     a: &Csr<T>,
     node_of: &[u32],

@@ -28,7 +28,7 @@ pub(crate) fn tree_and_counts(graph: &Renumbered) -> (Vec<u32>, Vec<u32>) {
     (parents, counts)
 }
 
-/// The tree alone.
+/// Computes only the elimination tree.
 pub(crate) fn elimination_tree(graph: &Renumbered) -> Vec<u32> {
     tree(graph, &stretches(graph))
 }

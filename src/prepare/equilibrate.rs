@@ -26,8 +26,8 @@ pub fn equilibrate<T: Scalar>(a: &Csr<T>) -> Result<Scaling> {
     scaled(a, false)
 }
 
-/// The same with equal factors for row i and column i, so that D A D is symmetric if A is. For an unsymmetric matrix
-/// the larger of both is brought near 1.
+/// [`equilibrate`] with equal factors for row i and column i, so that D A D is symmetric if A is. For an unsymmetric
+/// matrix the larger of both is brought near 1.
 ///
 /// # Errors
 /// As [`equilibrate`], and if A is not square.

@@ -85,7 +85,7 @@ mod tests {
         let graph = Adjacency::new(&shuffled).unwrap();
         let (near, order) = nearby(&graph).unwrap().unwrap();
         assert!(!is_scattered(&near));
-        // The same edges.
+        // The renumbered graph has the same edges.
         for vertex in 0..near.vertices() {
             let old = order.new_to_old()[vertex] as usize;
             let mut others: Vec<u32> = graph.neighbours(old).map(|other| order.old_to_new()[other]).collect();

@@ -29,7 +29,7 @@ pub fn order_size<T: Scalar>(a: &Csr<T>, order: &Permutation) -> Result<OrderSiz
     graph_order_size(&Adjacency::new(a)?, order)
 }
 
-/// The same for an existing graph.
+/// [`order_size`] for an existing graph.
 ///
 /// # Errors
 /// If the order has another length.

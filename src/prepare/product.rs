@@ -102,9 +102,9 @@ pub fn maximum_product_matching<T: Scalar>(a: &Csr<T>) -> Result<ProductMatching
     Ok(best.expect("a search without a limit ends with a matching"))
 }
 
-/// The same if it takes a reasonable number of steps, which depends on the matrix alone. Otherwise it returns a maximum
-/// matching that ignores magnitudes, and a scaling by the largest magnitudes of rows and columns. In large random
-/// matrices each search may visit much of the matrix.
+/// [`maximum_product_matching`] if it takes a reasonable number of steps; whether it does depends on the matrix alone.
+/// Otherwise it returns a maximum matching that ignores magnitudes, and a scaling by the largest magnitudes of rows and
+/// columns. In large random matrices each search may visit much of the matrix.
 ///
 /// # Errors
 /// As [`maximum_product_matching`].
@@ -243,7 +243,7 @@ impl<'a> Assignment<'a> {
         both(self.pattern.row(row), &self.costs[places]).map(|(&column, &cost)| (column as usize, cost))
     }
 
-    /// The same without columns that were set aside.
+    /// The entries of a row without columns that were set aside.
     fn alive(&self, row: usize) -> impl Iterator<Item = (usize, i64)> + '_ {
         self.entries(row).filter(|&(column, _)| self.dead[column] == ALIVE)
     }

@@ -101,7 +101,7 @@ pub(super) fn panel<T: Factorable>(
     made_up + panel(a, m, middle, to, (pivots, meter), swaps)
 }
 
-/// The same for few columns, one by one. Rows are exchanged in the whole panel.
+/// `panel` for few columns, which are eliminated one by one. Rows are exchanged in the whole panel.
 #[inline(always)]
 fn narrow<T: Factorable>(
     a: &mut [T],

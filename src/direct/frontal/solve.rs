@@ -94,7 +94,7 @@ impl<T: Factorable> Frontal<T> {
         self.solve_columns(transposed, [(x, work)]);
     }
 
-    /// The same for several vectors, for which the factors are read from memory once.
+    /// `solve` for several vectors, for which the factors are read from memory once.
     pub(in super::super) fn solve_columns<const N: usize>(
         &self,
         transposed: bool,

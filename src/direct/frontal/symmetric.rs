@@ -91,8 +91,8 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         made_up
     }
 
-    /// Does the same without computing the contribution. Pivots are searched for among all rows of the front, unless it
-    /// is wide and the block on the diagonal has large ones.
+    /// Eliminates like `eliminate`, but does not compute the contribution. Pivots are searched for among all rows of
+    /// the front, unless it is wide and the block on the diagonal has large ones.
     pub(super) fn among_all(&mut self, least: f64, work: &mut [T], meter: &Meter) -> usize {
         let (mut from, mut made_up) = (0, 0);
         let mut most = GROUP;

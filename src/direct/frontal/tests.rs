@@ -42,7 +42,7 @@ fn factor<T: Factorable>(a: &Csr<T>, order: &[u32]) -> Frontal<T> {
     Frontal::new(columns_of_transpose(a).unwrap(), a.parts().values, (&tree, LEAST), &mut || true).unwrap()
 }
 
-/// The same for a symmetric matrix.
+/// Factorises a symmetric matrix as L D L^T.
 fn symmetric_factor<T: Factorable>(a: &Csr<T>, order: &[u32]) -> Frontal<T> {
     assert!(a.is_symmetric());
     let order = Permutation::from_new_to_old(order.to_vec()).unwrap();

@@ -97,7 +97,7 @@ fn pairs(graph: &Graph, heaviest: u32, visit: Visit<'_>) -> Vec<u32> {
 }
 
 /// Returns all vertices, those of low degree first because they have the least choice. Vertices of the same degree come
-/// in the order of their numbers, since these are mostly near each other in memory.
+/// in the order that `visit` requests.
 fn by_degree(graph: &Graph, visit: Visit<'_>) -> Vec<u32> {
     let n = graph.len();
     let mut all: Vec<u32> = (0..n as u32).collect();

@@ -96,7 +96,7 @@ pub fn nested_dissection<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
     dissection_order(&Adjacency::new(a)?)
 }
 
-/// The same for an existing graph.
+/// [`nested_dissection`] of an existing graph.
 ///
 /// # Errors
 /// If memory runs out.
@@ -145,7 +145,7 @@ pub fn minimum_degree<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
     minimum_degree_order(&Adjacency::new(a)?)
 }
 
-/// The same for an existing graph.
+/// [`minimum_degree`] of an existing graph.
 ///
 /// # Errors
 /// If memory runs out.
@@ -154,8 +154,8 @@ pub fn minimum_degree_order(graph: &Adjacency<'_>) -> Result<Permutation> {
     Ok(order.expect("an order, however much work it takes"))
 }
 
-/// The same within limits. An order that exceeds them is recognised early, because the vertices eliminated last take
-/// most of the work, in the search as in the factorisation.
+/// [`minimum_degree_order`] within limits. An order that exceeds them is recognised early, because the vertices
+/// eliminated last take most of the work, in the search as in the factorisation.
 ///
 /// # Errors
 /// If memory runs out.
