@@ -4,7 +4,7 @@
 //! A -> Hermitian?  Cholesky, LDL^H --------------------------> refinement -> flexible GMRES -> checked x, or the
 //!   -> symmetric?  matching, scaling, ordering, L D L^T
 //!   -> else        matching, scaling, ordering, LU            with residuals   preconditioned   next factorisation,
-//!   -> finally     L D L^H of a regular matrix near A,        in twice the     by the           or the reasons
+//!   -> finally     L D L^H of a nonsingular matrix near A,     in twice the     by the           or the reasons
 //!                  dense QR with column pivoting              precision        factor
 //! ```
 //!
