@@ -109,8 +109,8 @@ impl Pattern {
         self.symmetry != Symmetry::General
     }
 
-    /// Adds the mirror image of each entry. Those of diagonal entries do not count, and go to an extra row after the
-    /// last.
+    /// Adds the mirror image of each entry. The mirror images of diagonal entries are not used: they go to an extra row
+    /// after the last.
     fn mirrored<B: RunSums>(
         &self,
         backend: &B,

@@ -16,7 +16,7 @@ const IDLE: usize = 4;
 
 /// |A v|_i is zero if it is at most this many rounding units of (|A| |v|)_i. Rounding the entries of A and of v costs
 /// one unit; matrices that are assembled from sums with cancellation have some more. Componentwise Laplacians have 1 to
-/// 2, free elastic bodies up to 10, and regular matrices with a condition number of 1e13 have 1000 and more.
+/// 2, free elastic bodies up to 10, and nonsingular matrices with a condition number of 1e13 have 1000 and more.
 pub(crate) const NULL_UNITS: f64 = 16.0;
 
 /// The largest |A v|_i / (|A| |v|)_i in rounding units, with A v in twice the working precision. Infinite if v is zero

@@ -153,7 +153,7 @@ pub struct DirectReport {
     /// Whether the returned x meets the tolerance in two norms of the recomputed b - A x: the 2-norm, and the 2-norm
     /// with each row divided by the norm of that row of A.
     pub solved: bool,
-    /// Whether x is as accurate as working precision allows, although it misses the tolerance: A is regular, and
+    /// Whether x is as accurate as working precision allows, although it misses the tolerance: A is nonsingular, and
     /// another refinement step with an accurate residual changes nothing.
     pub precision_limited: bool,
     /// The proof that A is singular, if it was requested and found.

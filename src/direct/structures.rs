@@ -71,7 +71,7 @@ pub(super) struct MatchedRows {
     pub(super) prepared: Prepared,
     /// The number of rows that could be matched with columns.
     pub(super) matched: usize,
-    /// The rows and columns that could not.
+    /// The unmatched rows and columns.
     pub(super) unmatched: Unmatched,
 }
 

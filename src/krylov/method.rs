@@ -68,7 +68,7 @@ pub trait Method<T: Scalar, B: VectorOps, C: Communicator<B> = Alone>: Debug + S
     /// The type of the scalars in a message: status, r.r and curvature ([`Slot`](crate::backend::Slot)).
     type Word: Scalar<Real = T::Real>;
 
-    /// Its name in reports.
+    /// The name of the method in reports.
     fn name(&self) -> &'static str;
 
     /// Rows and columns of the operators that the method was built for.
@@ -104,7 +104,7 @@ pub trait Method<T: Scalar, B: VectorOps, C: Communicator<B> = Alone>: Debug + S
         Ok(())
     }
 
-    /// Its vectors for the driver.
+    /// The method's vectors, for the driver.
     fn vectors(&mut self) -> Vectors<'_, T, B>;
 
     /// Starts the recurrence from the residual, with a sum of steps of zero.

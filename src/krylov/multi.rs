@@ -93,11 +93,11 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         })
     }
 
-    /// Solves A x = b for the right-hand sides that are stored one after another in `b`, at most as many as the solver
-    /// is for. x, stored the same way, holds the starting vectors and gets the solutions. Returns a report for each, as
-    /// [`Cg::solve`] does: its iterations are those together with the others plus those alone, and its bytes per
-    /// iteration are its share of a common iteration. `observer(system, iteration, residual norm)` sees each
-    /// recurrence, and can stop all. Fewer systems than the solver is for take as long as the full number.
+    /// Solves A x = b for the right-hand sides that are stored one after another in `b`, up to the number that the
+    /// solver is for. x, stored in the same way, holds the starting vectors and gets the solutions. Returns a report
+    /// for each system, as [`Cg::solve`] does: its iterations are the common ones plus those of this system alone, and
+    /// its bytes per iteration are its share of a common iteration. `observer(system, iteration, residual norm)` is
+    /// called for each recurrence, and can stop all of them. Fewer systems take as long as the full number.
     ///
     /// Systems are solved one by one if the operator can't multiply several vectors ([`LinearOperator::block_bytes`])
     /// or the preconditioner can't be fused ([`Preconditioner::fused`]). A system whose recurrence ended with a fault,

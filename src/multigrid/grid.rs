@@ -91,7 +91,7 @@ fn closed(neighbours: Neighbours) -> Neighbours {
 pub(super) struct Found {
     pub(super) grid: Grid,
     pub(super) neighbours: Neighbours,
-    /// The distances from a row to each column with an entry.
+    /// The index distances from a row to the columns of its entries.
     distances: Vec<i64>,
 }
 

@@ -18,7 +18,7 @@ use std::collections::BinaryHeap;
 /// Pivots are replaced if they are smaller than this times the largest entry of their row, which is 1 after scaling.
 const SMALLEST: f64 = 1e-6;
 
-/// After this many rows it is checked whether the caller wants to stop.
+/// The number of rows after which it is checked whether the caller wants to stop.
 const ROWS: usize = 256;
 
 /// The limits of ILUT.

@@ -148,7 +148,7 @@ impl<'a> Separator<'a> {
                 weights = self.weights;
             }
         }
-        // Back to the best state; the last move is undone first.
+        // Undo the moves after the best state, the last move first.
         let mut end = joined.len();
         for at in (best.1..moves.len()).rev() {
             let vertex = moves[at].0;
