@@ -12,7 +12,7 @@
 // (direction); Hwu, Kirk and El Hajj, chapter 15 (frontiers in shared memory, many levels per launch).
 //
 // state, zeroed: 0 to 3 meetings, 4 end of the queue, 5 edges of frontiers that were followed, 6 vertices found by
-// pulls, 7 sources that are no vertices, 8 levels, 9 and 10 messages of the first block, 11 edges of vertices found by
+// pulls, 7 sources that are not vertices, 8 levels, 9 and 10 messages of the first block, 11 edges of vertices found by
 // pulls. Counters are read by all blocks between two meetings during which no block counts.
 //
 // Constants: OFFSET, THREADS, CHUNK, CLUSTER (blocks of a cluster), PIECE (entries of a narrow frontier that a block

@@ -30,8 +30,8 @@ DEVICE u32 along(u32 first, u32 across, u32 size) {
     return first == UNREACHED || across == UNREACHED || twice & 1 || twice / 2 >= size ? size : u32(twice / 2);
 }
 
-// One thread per vertex. A vertex that is no point of the grid is a fault, and keeps its own number, so that the next
-// launch reads nothing beyond the arrays.
+// One thread per vertex. A vertex that is not a point of the grid is a fault, and keeps its own number, so that the
+// next launch reads nothing beyond the arrays.
 extern "C" __global__ void __launch_bounds__(THREADS)
     grid_numbers(u64 n, const u32* first, const u32* across_y, const u32* across_z, u32 sx, u32 sy, u32 sz, u32* new_to_old,
                  u32* old_to_new, u32* faults) {

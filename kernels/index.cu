@@ -8,7 +8,7 @@
 typedef OFFSET I;
 #define EACH(i, n) for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < (n); i += u64(gridDim.x) * THREADS)
 
-// Element i ends the segments before its own: the offsets of segments (segment of i - 1, segment of i] are i. Long gaps
+// Element i determines the offsets of the segments after that of element i - 1, up to its own: they are i. Long gaps
 // between segments are written by the whole warp.
 extern "C" __global__ void __launch_bounds__(THREADS) offsets_of_sorted(const u32* segments, u64 n, I* offsets, u64 count) {
     for (u64 first = u64(blockIdx.x) * THREADS; first <= n; first += u64(gridDim.x) * THREADS) {

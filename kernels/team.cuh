@@ -58,7 +58,7 @@ struct Team {
     }
 };
 
-// The lane that owns edge `e` of a warp's edges, from the inclusive sums of the lanes' numbers of edges.
+// Returns the lane that owns edge `e` of a warp's edges, given the inclusive sums of the lanes' numbers of edges.
 template <typename I> DEVICE u32 owner_of(I e, I inclusive) {
     u32 low = 0;
 #pragma unroll

@@ -260,7 +260,8 @@ impl<T: Scalar> Lu<T> {
             if diagonal && x[column as usize].abs() >= preferred {
                 pivot = column;
             } else if pivot == NONE {
-                // There is no candidate: take the diagonal if it is no pivot row yet, else the first row that is none.
+                // There is no candidate: take the diagonal if it is not a pivot row yet, else the first row that is
+                // not.
                 pivot = column;
                 if step_of[column as usize] != NONE {
                     while step_of[spare] != NONE {

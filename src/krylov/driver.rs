@@ -135,7 +135,7 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
     /// If b or the starting vector has an infinite or NaN entry, x stays as it was. b = 0 gives x = 0.
     ///
     /// # Errors
-    /// If sizes do not fit, if memory runs out for what the preconditioner needs, or if the device fails.
+    /// If sizes do not fit, if memory runs out for the preconditioner's workspace, or if the device fails.
     ///
     /// [`Backend::QUEUE_DEPTH`]: crate::Backend::QUEUE_DEPTH
     /// [`KrylovSteps::PERSISTENT_ITERATIONS`]: crate::backend::KrylovSteps::PERSISTENT_ITERATIONS
@@ -468,7 +468,7 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
             }
             resume = false;
             if self.asked {
-                // The threshold has changed, so this is no stagnation.
+                // The threshold has changed, so this is not stagnation.
                 self.went_on = false;
                 self.restart(b, x, &solve.units)?;
                 (aim, before, solve.best) = (solve.threshold, measure, Best::default());

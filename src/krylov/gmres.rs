@@ -19,7 +19,7 @@
 //! step to step.
 //!
 //! Step j moves the matrix, M, and 3 (j + 1) + 9 vectors (the first update and the second set of inner products are one
-//! pass), so an iteration 1.5 (m + 1) + 9 vectors on average. With a diagonal preconditioner or none,
+//! pass), which is 1.5 (m + 1) + 9 vectors per iteration on average. With a diagonal preconditioner or none,
 //! [`gmres_pairs`](super::gmres_pairs) takes two steps at a time and moves less than half of that, until a cycle makes
 //! no progress.
 

@@ -194,7 +194,7 @@ impl<T: Scalar, B: KrylovSteps + PreconditionSteps> Refinement<T, B> {
         self.iterating
     }
 
-    /// x += d, where A' d = r is solved with `options`, and `best` keeps the x before. `residual` is the norm of r.
+    /// x += d, where A' d = r is solved with `options`, and `best` keeps the previous x. `residual` is the norm of r.
     /// `told` is called after each inner iteration with the residual norm in the units of b.
     #[allow(clippy::too_many_arguments)] // called once, split off from `solve`
     fn correct<L, M>(

@@ -3,9 +3,9 @@
 use std::fmt;
 
 /// How a solve ended. x holds the last iterate. If the iteration failed ([`NotPositiveDefinite`], [`Breakdown`],
-/// [`Stagnated`], [`NotFinite`]) and its last iterate is worse than what it, or its last restart, started from, x holds
-/// that start instead. A failed solve therefore never returns an x with a larger residual than that of the starting
-/// vector.
+/// [`Stagnated`], [`NotFinite`]) and its last iterate is worse than the vector from which it, or its last restart,
+/// started, x holds that vector instead. A failed solve therefore never returns an x with a larger residual than that
+/// of the starting vector.
 ///
 /// [`NotPositiveDefinite`]: Outcome::NotPositiveDefinite
 /// [`Breakdown`]: Outcome::Breakdown

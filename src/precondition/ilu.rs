@@ -54,7 +54,8 @@ impl<T: Scalar, B: TriangularSteps> Ilu<T, B> {
     /// [`Ilu::new`] or [`Ilu::positive`], limited to factors with at most `most` level sets each.
     ///
     /// # Errors
-    /// As these, and [`Error::Unsupported`] if there are more level sets, which is found before the factorisation.
+    /// As [`Ilu::new`], and [`Error::Unsupported`] if there are more level sets, which is found before the
+    /// factorisation.
     pub(crate) fn of_levels(backend: &B, a: &Csr<T, B>, positive: bool, most: usize) -> Result<Self> {
         Self::with_pivots(backend, a, positive, most)
     }

@@ -26,7 +26,7 @@ impl Matching {
         self.row_of[column] = row as u32;
     }
 
-    /// Removes the column of a matched row, which gets another one.
+    /// Removes the column of a matched row. The row gets another column afterwards.
     pub(super) fn release(&mut self, row: usize) {
         self.column_of[row] = UNMATCHED;
     }

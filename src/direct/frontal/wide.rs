@@ -43,7 +43,8 @@ const LARGEST: f64 = 100.0;
 const ROWS: usize = 64;
 const COLUMNS: usize = 8;
 
-/// An entry of a row of L is that of W times the first factor, plus the one at another place times the second.
+/// Computes an entry of a row of L from the row of W: the entry at the same place times `own`, plus the entry at place
+/// `at` times `other`.
 #[derive(Clone, Copy, Default)]
 struct Divided<T> {
     own: T,
