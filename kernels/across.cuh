@@ -1,10 +1,10 @@
 // Products whose threads compute neighbouring rows.
 //
-// Constants: ROWS, which the including file has.
+// Constants: ROWS, which the including file defines.
 #pragma once
 #include "product.cuh"
 
-// The same entry of ROWS neighbouring rows, read by one load of up to 16 bytes.
+// Entry k of ROWS neighbouring rows, read by one load of up to 16 bytes.
 template <typename A> struct alignas(sizeof(A) * ROWS > 16 ? 16 : sizeof(A) * ROWS) Across {
     A of[ROWS];
 };

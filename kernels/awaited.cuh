@@ -53,7 +53,7 @@ DEVICE void hand_on(c64* p, c64 v) {
     hand_on(&p->im, v.im);
 }
 
-// The next turn, for all lanes of a warp. `turns` is initially zero.
+// Returns the next turn, the same in all lanes of the warp. `turns` is initially zero.
 DEVICE u64 next_turn(u32* turns) {
     u32 turn = 0;
     if (lane_id() == 0) turn = atomicAdd(turns, 1);

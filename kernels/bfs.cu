@@ -12,7 +12,7 @@
 // (direction); Hwu, Kirk and El Hajj, chapter 15 (frontiers in shared memory, many levels per launch).
 //
 // state, zeroed: 0 to 3 meetings, 4 end of the queue, 5 edges of frontiers that were followed, 6 vertices found by
-// pulls, 7 sources that are no vertices, 8 levels, 9 and 10 messages of the first block, 11 edges of vertices found by
+// pulls, 7 sources that are not vertices, 8 levels, 9 and 10 messages of the first block, 11 edges of vertices found by
 // pulls. Counters are read by all blocks between two meetings during which no block counts.
 //
 // Constants: OFFSET, THREADS, CHUNK, CLUSTER (blocks of a cluster), PIECE (entries of a narrow frontier that a block
@@ -51,23 +51,23 @@ DEVICE void push(const Search& s, const u64* entries, u32 count, u32 warp, u32 w
     });
 }
 
-// A block's shared memory in narrow levels.
+// Shared memory of a block while levels are narrow.
 struct Narrow {
     u64 entries[ROOM]; // the block's part of the frontier
-    u32 counts[2];      // of entries it found, for even and odd turns; initially zero
+    u32 counts[2];      // numbers of entries found in even and odd turns; initially zero
     u32 messages[2][CLUSTER];
 };
 
-// The number of entries that each block found, and the entries if they are distributed; with the numbers of the next
-// turns.
+// Messages between blocks: `told` carries the number of entries that each block found, `dealt` the entries that are
+// redistributed. `turn` and `deals` are the numbers of their next uses.
 struct Letters {
     Mail told, dealt;
     u32 turn, deals;
 };
 
 // Runs levels in the cluster with ranks 0 to CLUSTER - 1, from the queue's entries head .. tail on, until the next
-// level is empty or has more entries than fit: these are then appended to the queue. Returns the number of levels;
-// `level` is the level of the entries.
+// level is empty or has more entries than fit. Appends the entries of that level to the queue and returns their number;
+// `level` is the level of the entries, before and after.
 DEVICE u32 narrow_levels(const Search& s, Narrow& shared, Letters& mail, u32 rank, u32 head, u32 tail, u32& level, u64* buffer,
                          u32* direct) {
     u32 total = tail - head, piece = (total + CLUSTER - 1) / CLUSTER;
@@ -84,7 +84,7 @@ DEVICE u32 narrow_levels(const Search& s, Narrow& shared, Letters& mail, u32 ran
         push<true>(s, from, mine, threadIdx.x / 32, WARPS, level + 1, found);
         __syncthreads();
         const u32 own = (*found.count < ROOM ? *found.count : ROOM) + *direct;
-        if (threadIdx.x == 0) shared.counts[turn & 1 ^ 1] = 0; // all have read it
+        if (threadIdx.x == 0) shared.counts[turn & 1 ^ 1] = 0; // all threads have read it
         if (threadIdx.x < CLUSTER) mail.told.send(turn, &shared.messages[turn & 1][rank], threadIdx.x, own);
         mail.told.wait(turn);
         level++;
@@ -137,9 +137,9 @@ DEVICE void pull(const Search& s, const u32* before, u32* after, u32 warp, u32 w
     }
 }
 
-// Returns whether a pull is cheaper than pushing `edges`: a pull reads every vertex's bit, and each remaining vertex
-// checks neighbours until it meets one of the frontier, whose expected number follows from the frontier's share of
-// edges.
+// Returns whether a pull is cheaper than pushing `edges`. A pull reads the bit of every vertex, and each unvisited
+// vertex checks neighbours until one is in the frontier; the expected number of checks follows from the frontier's
+// share of all edges.
 DEVICE bool pays(u64 n, u64 m, u64 edges, u64 done, u64 left) {
     const u64 open = m > done ? m - done : 0;
     const u64 looks = u64(double(left) * double(m) / double(edges ? edges : 1));
@@ -235,7 +235,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
             reached_before = reached_now;
             edges_done += edges;
             pulls = pays(n, m, edges, edges_done, n > reached + found_before ? n - reached - found_before : 0);
-            team.meet(0); // counting goes on after all blocks have read
+            team.meet(0); // no block counts again before all have read
         } while (found_now && pulls);
         head = tail;
         if (!found_now) break;

@@ -21,10 +21,10 @@ struct Search {
     u64* queue;
     u64* tail; // end of the queue
     bool look;  // whether to read a bit before setting it: if rows are long, most neighbours were visited
-    u32 narrow; // entries of the widest frontier that one cluster processes: fewer if rows are long
+    u32 narrow; // maximum number of entries of a frontier that one cluster processes; smaller if rows are long
 };
 
-// A block's part of the next frontier: up to ROOM entries; further ones go to the queue at once.
+// A block's part of the next frontier: up to ROOM entries; further ones go directly to the queue.
 struct Found {
     u64* buffer;
     u32* count;
@@ -65,8 +65,9 @@ struct Found {
     }
 };
 
-// Follows the edges of `count` entries, MANY per lane at a time: visit(w, open) gets the vertices at their ends, and
-// which of the lane's places hold one. All lanes of a warp call it together if a place of any lane holds one (`used`).
+// Follows the edges of `count` entries, MANY per lane at a time. In visit(w, open, used), w[k] is the vertex at the end
+// of this lane's edge k, open[k] says whether there is such an edge, and used[k] whether there is one in any lane. All
+// lanes of a warp call visit together.
 template <bool SHARED, typename Visit>
 DEVICE void each_edge(const u32* indices, const u64* entries, u32 count, u32 warp, u32 warps, const Visit& visit) {
     const u32 each = share(count, warps);

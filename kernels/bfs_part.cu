@@ -6,7 +6,7 @@
 //
 //     part_queue    turns the rank's frontier into a queue of parts of rows
 //     part_push     follows the edges of the queue; or
-//     part_pull     searches for each of the rank's vertices that was not visited a neighbour that was
+//     part_pull     searches a visited neighbour for each of the rank's unvisited vertices
 //     part_settle   marks the new vertices as visited; own ones get their level and are the next frontier (`last`)
 //
 // With symmetric patterns push and pull reach the same vertices. `offsets` are those of the rank's own rows, `first` is

@@ -24,7 +24,7 @@ template <typename S> DEVICE S load_shared_result(const S* p) {
     return value;
 }
 
-// The sum of all threads' values, in thread 0. A barrier must come between two calls.
+// Returns the sum of all threads' values in thread 0. A barrier must come between two calls.
 template <int BLOCK, typename S> DEVICE S block_sum(S value) {
     __shared__ S of_warp[BLOCK / 32];
     value = warp_sum(value);
@@ -37,8 +37,8 @@ template <int BLOCK, typename S> DEVICE S block_sum(S value) {
     return value;
 }
 
-// The sum of all threads' values over the launch, passed to `finish` by one thread after all other work of the launch.
-// All threads must call it, once.
+// Sums the values of all threads of the launch. One thread passes the sum to `finish`, after all other work of the
+// launch. Every thread must call this once.
 template <int BLOCK, typename S, typename F> DEVICE void launch_sum(S value, S* partials, u32* finished, F finish) {
     __shared__ bool last;
     value = block_sum<BLOCK>(value);
@@ -69,8 +69,8 @@ template <int BLOCK, typename S> DEVICE void launch_sum_to(S* out, S value, S* p
     launch_sum<BLOCK>(value, partials, finished, [=](S all) { *out = all; });
 }
 
-// As launch_sum_to, for launches of many blocks. With `finished` the last block adds up; without it, a separate launch
-// of sum_partials does, because waiting for a counter would delay every block.
+// Like launch_sum_to, for launches of many blocks. With `finished` the last block adds up; without it, a separate
+// launch of sum_partials does, because waiting for a counter would delay every block.
 template <int BLOCK, typename S> DEVICE void leave_sum(S* out, S value, S* partials, u32* finished) {
     if (finished) {
         launch_sum_to<BLOCK>(out, value, partials, finished);

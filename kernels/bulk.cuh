@@ -10,7 +10,7 @@
 #define BULK 0
 #endif
 
-// A barrier that is completed by this number of arrivals and by all bytes that they announce.
+// Initialises a barrier that completes after this number of arrivals, and after all bytes that they announce.
 DEVICE void barrier_init(u64* barrier, u32 arrivals) {
 #if BULK
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(in_shared(barrier)), "r"(arrivals) : "memory");
@@ -49,8 +49,7 @@ DEVICE void bulk_load(void* to, const void* from, u32 bytes, u64* barrier) {
                  : "memory");
 #endif
 }
-// Must be called by each thread between its writes to shared memory and the block's barrier before a bulk store of
-// them.
+// Each thread must call this between its writes to shared memory and the block's barrier before a bulk store of them.
 DEVICE void bulk_sees_writes() {
 #if BULK
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -68,7 +67,7 @@ DEVICE void bulk_stores_read() {
 #endif
 }
 // Copies sixteen bytes to shared memory if `wanted`, bypassing registers and the first-level cache if the chip can (8.0
-// and later). The condition is in here, so that addresses are computed without a branch.
+// and later). The instruction itself tests the condition, so that addresses are computed without a branch.
 DEVICE void copy16(u32 to, const void* from, bool wanted = true) {
 #if __CUDA_ARCH__ >= 800
     asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }" ::"r"(to), "l"(from), "r"(u32(wanted)) : "memory");

@@ -42,7 +42,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         if (lane_id() == 0) atomicAdd(&padded, 32 * length);
     }
     __syncthreads();
-    // Each thread counts a range of words; a prefix sum gives what comes before it.
+    // Each thread counts a range of words; a prefix sum gives the number of marks before that range.
     const u32 run = (words + THREADS - 1) / THREADS;
     const u32 from = min(words, threadIdx.x * run), to = min(words, from + run);
     u32 marks = 0;

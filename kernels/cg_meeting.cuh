@@ -73,7 +73,7 @@ template <bool ACQUIRE> DEVICE f64 wait_for(const Slot* slot, u32 meeting) {
 }
 #endif
 
-// PUBLISH: what every thread wrote before this call can be read by all blocks after it.
+// Sums `value` over all threads of all blocks. With PUBLISH, all blocks see afterwards what any thread wrote before.
 template <bool PUBLISH, int N> DEVICE void sum_over_all(f64 (&value)[N], void* slots, u32 meeting) {
     const u32 warp = threadIdx.x / 32, lane = lane_id();
     __shared__ f64 of_warp[2][2][WARPS];

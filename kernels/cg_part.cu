@@ -50,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
                      u64 rank, u64 ranks, const u64* windows, u64* rounds) {
     after_predecessors();
     __shared__ T total[1];
-    // Loaded before anything is waited for.
+    // Loaded before any wait.
     const R known[SLOTS] = {state[STATUS], state[RR], state[CURVATURE], state[RHO], state[ALPHA], state[THRESHOLD]};
     const u64 next = windows ? rounds[0] + 1 : 0;
     Step step;
@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
             if (threadIdx.x == 0) total[0] = pq[0];
             __syncthreads();
         } else {
-            // Done whatever the status: a rank that skipped a round would be a round behind.
+            // Done whatever the status, because a rank that skipped a round would stay one round behind.
             sums_of_all<1>(rank, ranks, windows, rounds, total);
         }
         step = step_along(total[0], known);
@@ -126,7 +126,8 @@ DEVICE void send_pieces(u64 block, const T* p, u64 n, u64 rank, u64 ranks, const
 }
 
 // z is r if the inverse is the identity or a diagonal; d is null unless it is a diagonal. If `sums` is null, the sums
-// are read from the windows. If `marks` is null, nothing is sent. The block with number `first` starts first.
+// are read from the windows. If `marks` is null, nothing is sent. Block 0 does the work of block `first`, which
+// therefore starts first.
 extern "C" __global__ void __launch_bounds__(THREADS)
     cg_part_direction(const D* d, const T* z, const T* sums, T* p, T* x, R* state, u64 n, u32* finished, u64 rank, u64 ranks,
                       const u64* windows, u64* rounds, u64 room, const u64* starts, const u32* marks, const u32* numbers, const u32* places,

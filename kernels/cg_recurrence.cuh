@@ -44,7 +44,8 @@ struct Recurrence {
         message[1] = rr;
         message[2] = curvature;
     }
-    // Called by the first block if the recurrence was over before the launch: nothing changes in its iterations.
+    // Called by the first block if the recurrence was over before the launch: repeats the status in the messages of all
+    // iterations.
     DEVICE void repeat_status(R* messages, u32 count) const {
         if (blockIdx.x == 0)
             for (u32 i = threadIdx.x; i < count; i += THREADS) messages[MESSAGE * i] = status;

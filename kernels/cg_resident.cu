@@ -35,8 +35,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     __shared__ u32 slice_starts[ROWS * WARPS + 1];
     OnChip chip(memory, slice_starts, published, rows, rows_a_block, entries, halo_room);
     Recurrence scalars(state);
-    // Only a launch that found the state running changes it, at its end and after meetings of all blocks; so either all
-    // blocks return here or none.
+    // A launch changes the state only if it found it running, at its end, after meetings of all blocks. Therefore
+    // either all blocks return here or none.
     if (!scalars.running()) return scalars.repeat_status(messages, count);
 
     chip.load(offsets, values, locals, halo_starts, halo, p);

@@ -40,8 +40,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     D* const d_here = reinterpret_cast<D*>(x_here + rows_a_block);
     const u32 first = min(rows, blockIdx.x * rows_a_block), own = min(rows_a_block, rows - first);
     Recurrence scalars(state);
-    // Only a launch that found the state running changes it, at its end and after meetings of all blocks; so either all
-    // blocks return here or none.
+    // A launch changes the state only if it found it running, at its end, after meetings of all blocks. Therefore
+    // either all blocks return here or none.
     if (!scalars.running()) return scalars.repeat_status(messages, count);
     T rs[ROWS];
 #pragma unroll

@@ -9,7 +9,7 @@ struct RowsOfClasses {
     u32 seen[CLASSES];
 };
 
-// All threads of the block must call this, and the functions below.
+// All threads of the block must call this and the functions below.
 DEVICE void begin_counting(RowsOfClasses& rows) {
     if (threadIdx.x < CLASSES) rows.seen[threadIdx.x] = 0;
     __syncthreads();

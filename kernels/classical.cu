@@ -1,14 +1,14 @@
 // Classical coarsening: strong dependences, the choice of coarse unknowns, and the interpolation extended+i.
 // src/multigrid/classical.rs and extended.rs describe each step; results have the bits of the host.
 //
-// One thread takes a row, but for the interpolation, where a warp does. It collects the coarse unknowns C_i around row
-// i in a hash table, which gives each its place in a list:
+// One thread takes a row; for the interpolation a warp does. It collects the coarse unknowns C_i around row i in a hash
+// table, which gives each its place in a list:
 //
 //     list      coarse unknowns in the order in which the host finds them
 //     weights   one for each, summed in the order of the entries of row i and of its neighbours' rows
 //
-// and writes the `most` largest weights to its part of an array with that many elements a row. A row with more unknowns
-// than the table has places is left for a launch with larger tables.
+// and writes the `most` largest weights to its part of an array with that many elements per row. A row with more
+// unknowns than the table has places is left for a launch with larger tables.
 //
 // Bytes moved: A and the dependences once, and the rows of the neighbours from the caches.
 //
@@ -26,7 +26,7 @@ typedef TARGET J;
 constexpr u32 FINE = 0, COARSE = 1, UNDECIDED = 2;
 // The number of an unknown that is not coarse, and the length of a row that is left for larger tables.
 constexpr u32 NONE = 0xffffffffu, BEYOND = 0xffffffffu;
-// A longer row of a neighbour is not read.
+// Longer rows of neighbours are not read.
 constexpr u32 LONGEST = 1024;
 constexpr u32 SLOTS = 2 * PLACES;
 constexpr R SMALLEST = sizeof(R) == 4 ? R(1.17549435e-38) : R(2.2250738585072014e-308);
@@ -91,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (lane_id() == 0 && count) atomicAdd(undecided, count);
 }
 
-// chosen[i] = 1 if i is undecided and has the largest measure of all undecided unknowns beside it.
+// chosen[i] = 1 if i is undecided and has the largest measure among its undecided neighbours.
 extern "C" __global__ void __launch_bounds__(THREADS)
     coarse_choose(u64 n, const J* starts, const u32* dependences, const J* influence_starts, const u32* influences,
                   const u32* state, u32* chosen) {
@@ -111,7 +111,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// Chosen unknowns become coarse, and those that depend on one fine; the others are counted in `undecided`.
+// Chosen unknowns become coarse, and undecided ones that depend on a chosen one become fine; the others are counted in
+// `undecided`.
 extern "C" __global__ void __launch_bounds__(THREADS)
     coarse_decide(u64 n, const J* starts, const u32* dependences, const u32* chosen, u32* state, u32* undecided) {
     u32 count = 0;
@@ -126,19 +127,19 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (lane_id() == 0 && count) atomicAdd(undecided, count);
 }
 
-// numbers[i] = places[i] for coarse unknowns.
+// numbers[i] = places[i] for coarse unknowns, NONE for others.
 extern "C" __global__ void __launch_bounds__(THREADS)
     coarse_numbers(u64 n, const u32* state, const u32* places, u32* numbers) {
     EACH(i, n) numbers[i] = state[i] == COARSE ? places[i] : NONE;
 }
 
-// The unknowns around a row, in shared memory.
+// The coarse unknowns around a row, in shared memory.
 struct Around {
     u32 *table, *place, *list;
     T* weights;
     u32 count;
 
-    // Adds a column of each lane that wants to, in the order of lanes. All lanes of the warp call this.
+    // Adds the columns of the lanes with `want`, in the order of lanes. All lanes of the warp call this.
     DEVICE void add(u32 column, bool want) {
         bool first;
         const u32 slot = slot_for<1>(table, SLOTS, column, want, false, first);
@@ -155,7 +156,7 @@ struct Around {
         __syncwarp();
     }
 
-    // The place of a column, or NONE; for one lane alone.
+    // Returns the place of a column, or NONE. A lane may call this alone.
     DEVICE u32 place_of(u32 column) const {
         const u32 slot = slot_of<1>(table, SLOTS, column);
         return table[slot] == column ? place[slot] : NONE;
@@ -173,7 +174,7 @@ struct Level {
     DEVICE bool is_averaged(u32 k) const { return numbers[k] == NONE && length(k) <= LONGEST; }
 };
 
-// Collects C_i. Returns whether it fits.
+// Collects C_i. Returns false if it does not fit.
 DEVICE bool collect(const Level& level, u32 i, Around& around) {
     for (u64 at = level.starts[i]; at < level.starts[i + 1]; at++) {
         const u32 j = level.dependences[at];
@@ -192,7 +193,7 @@ DEVICE bool collect(const Level& level, u32 i, Around& around) {
     return true;
 }
 
-// Adds the part of a fine neighbour k with the entry a_ik to weights, and returns what it adds to d.
+// Adds the contribution of the fine neighbour k, whose entry is a_ik, to the weights. Returns its contribution to d.
 DEVICE T add_mean(const Level& level, u32 i, u32 k, T entry, Around& around) {
     const T phase = phase_of(diagonal_of(k, level.offsets, level.columns, level.values));
     const u64 begin = level.offsets[k], end = level.offsets[k + 1];
@@ -264,13 +265,13 @@ DEVICE void set_weights(const Level& level, u32 i, Around& around) {
     __syncwarp();
 }
 
-// The factor of kept weights for which their sum stays the same; one if it is too large or too small.
+// Returns the factor that gives the kept weights the sum of all weights; one if that factor is too large or too small.
 DEVICE T factor_of(T all, T kept) {
     const T scale = divide(all, kept);
     return real_part(scale) > R(1) / SCALED && magnitude(scale) < SCALED ? scale : from_real<T>(R(1));
 }
 
-// A row of at most 32 kept weights in shared memory, by column.
+// The rows of the interpolation, with at most 32 kept weights each, sorted by column in shared memory.
 extern "C" __global__ void __launch_bounds__(THREADS)
     extended_rows(u64 n, const I* offsets, const u32* columns, const T* values, const J* starts, const u32* dependences,
                   const u32* numbers, u32 most, u32 again, u32* lengths, u32* kept_columns, T* kept_values,
@@ -341,7 +342,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             if (lane == 0) around.list[at] = NONE;
             __syncwarp();
         }
-        // In the order of columns.
+        // Sorts the kept weights by column.
         u32 before = 0;
         for (u32 r = 0; r < kept; r++) before += shuffle(column, r) < column;
         if (lane < kept) around.weights[before] = value;
@@ -358,7 +359,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// The `most` largest weights of rows of at most 32, as above.
+// Keeps the `most` largest weights of rows with at most 32, as extended_rows does.
 extern "C" __global__ void __launch_bounds__(THREADS)
     fewer_weights(u64 n, const J* starts, const u32* columns, const T* values, u32 most, u32* lengths,
                   u32* kept_columns, T* kept_values) {
@@ -389,7 +390,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// Rows whose places are `width` apart, one behind the other.
+// Packs rows that start `width` places apart, so that each follows the previous one without a gap.
 extern "C" __global__ void __launch_bounds__(THREADS)
     packed_rows(u64 n, u32 width, const u32* wide_columns, const T* wide_values, const J* starts, u32* indices, T* packed) {
     EACH(i, n)

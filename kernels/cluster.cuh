@@ -1,5 +1,5 @@
-// A cluster of blocks that communicate through shared memory, without fences: a fence waits for all that a thread ever
-// wrote to device memory, which here is an ordering that no block reads yet.
+// A cluster of blocks that communicate through shared memory, without fences: a fence waits for everything that a
+// thread has written to device memory, and here that is an ordering, which no block reads yet.
 //
 // CLUSTER is a constant of the including file. With CLUSTER 1, and on chips without clusters, each block is a cluster
 // of its own, and a meeting is a barrier of the block.
@@ -25,8 +25,8 @@ DEVICE u32 address_in(u32 address, u32 block) {
 }
 #endif
 
-// Requests that a word's line be loaded to the first-level cache, without waiting: a copy to a place in shared memory
-// that is never read.
+// Prefetches the line of a word to the first-level cache without waiting, by a copy to a place in shared memory that is
+// never read.
 DEVICE void ask_for(const u32* word, u32* place) {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(in_shared(place)), "l"(word));
@@ -62,9 +62,9 @@ DEVICE void cluster_meet_after(u32 seen) {
 #endif
 }
 
-// Words that blocks write to each other's shared memory, and that a block waits for: each has a box (the hardware's
-// barrier that counts bytes) for even turns and one for odd ones. A block that sends in a turn has received everything
-// of the previous turn, so two boxes are enough.
+// Words that blocks write to each other's shared memory and wait for. A block has two boxes (hardware barriers that
+// count bytes), one for even turns and one for odd turns. A block that sends in a turn has received everything of the
+// previous turn, so two boxes are enough.
 struct Mail {
 #if CLUSTER > 1
     u32 boxes; // in shared memory
@@ -78,14 +78,14 @@ struct Mail {
 #else
     DEVICE explicit Mail(u64 (&)[2]) {}
 #endif
-    // Called by one thread, before a meeting of the cluster.
+    // Called by one thread, before a barrier of the cluster.
     DEVICE void begin() {
 #if CLUSTER > 1
         for (u32 turn = 0; turn < 2; turn++) asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(box(turn)) : "memory");
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #endif
     }
-    // Called by one thread, in every turn that is then waited for: the number of bytes to expect.
+    // Announces the number of bytes to expect in this turn. Called by one thread, in every turn that is waited for.
     DEVICE void expect(u32 turn, u32 bytes) {
 #if CLUSTER > 1
         asm volatile("{ .reg .b64 state; mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1; }" ::"r"(box(turn)), "r"(bytes) : "memory");

@@ -21,7 +21,7 @@ DEVICE bool is_strong(R threshold, R largest, R largest_there, T value) {
 // Number of entries in shared memory: with gathered and written data, no more than 48 KiB.
 constexpr u32 ROOM = (sizeof(T) <= 4 ? 8 : sizeof(T) <= 8 ? 4 : 2) * THREADS;
 
-// Rows from .. behind, whose entries are begin .. end; `near` if these fit shared memory.
+// A tile: the rows from .. behind, with the entries begin .. end; `near` says whether these fit shared memory.
 struct Tile {
     u64 from, behind, begin, end;
     bool near;
@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     each_row(n, offsets, columns, values, static_cast<const u8*>(nullptr), Nothing(), of_row, Nothing());
 }
 
-// Biased exponents as doubles have them.
+// Biased exponents of the elements as doubles.
 extern "C" __global__ void __launch_bounds__(THREADS) exponents(u64 n, const R* x, u32* exponents) {
     EACH(i, n) exponents[i] = u32(u64(__double_as_longlong(f64(x[i]))) >> 52) % 2048;
 }
@@ -117,7 +117,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const auto of_row = [=](u64 i, const Row<R>& row, const Tile&) {
         const R own = largest[i];
         u32 strong = 0;
-        // A hub's row is long, and set apart.
+        // A hub (a vertex of high degree) has an infinite largest coupling: its long row is not read, and it has no
+        // strong couplings.
         if (!finite(own)) {
             lengths[i] = 0;
             return;
@@ -392,7 +393,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         for (u64 at = offsets[i]; at < offsets[i + 1]; at++) {
             const T factor = left[i] * right[columns[at]];
             const R size = magnitude(factor);
-            // The factors may be so large that their product overflows while the entry is as small.
+            // The product of the factors may overflow although the scaled entry does not.
             scaled[at] = size - size == 0 ? values[at] * factor : values[at] * left[i] * right[columns[at]];
         }
 }

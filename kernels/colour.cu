@@ -9,7 +9,7 @@
 typedef OFFSET I;
 #define OPEN 0xffffffffu
 
-// The priority of a vertex: a mix of its number, which is a bijection.
+// The priority of a vertex: a bijective hash of its number.
 DEVICE u32 priority(u32 v) {
     v ^= v >> 16;
     v *= 0x7feb352d;

@@ -15,7 +15,7 @@
 
 constexpr u32 BITS = 1 << 16;
 
-// *lines, initially zero, becomes the sum of the windows' numbers of lines.
+// Adds to *lines, which is initially zero, the number of lines of each window.
 extern "C" __global__ void __launch_bounds__(THREADS) column_spread(u64 count, const u32* columns, u64* lines) {
     __shared__ u32 marks[BITS / 32];
     for (u32 i = threadIdx.x; i < BITS / 32; i += THREADS) marks[i] = 0;

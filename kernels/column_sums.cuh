@@ -1,7 +1,7 @@
 // Sums of columns over a block and over a launch, for interleaved vectors: element e belongs to column e % k. As in
 // block_sum.cuh the order depends on the shape of the launch alone.
 //
-//     a block, k = 3, two places a thread:   t0: 0 1   t1: 2 0   t2: 1 2   | idle: threads beyond a multiple of k
+//     a block, k = 3, two places per thread:   t0: 0 1   t1: 2 0   t2: 1 2   | idle: threads beyond a multiple of k
 #pragma once
 #include "block_sum.cuh"
 

@@ -20,7 +20,7 @@ struct alignas(16) u128 { u64 low, high; };
 
 #define DEVICE __device__ __forceinline__
 #define ALL 0xffffffffu
-// The column of padding in SELL. In a matrix with 2^32 columns it is also the number of a column.
+// The column of padding in SELL. In a matrix with 2^32 columns it is also a valid column.
 #define PADDING 0xffffffffu
 
 DEVICE c32 operator+(c32 a, c32 b) { return {a.re + b.re, a.im + b.im}; }
@@ -36,9 +36,9 @@ DEVICE void after_predecessors() {
 #endif
 }
 
-// The same for kernels that know whether their matrix is settled, which means that the previous launch does not write
-// it. They then load it while that launch still runs, and wait before reading vectors. Vectors are read by plain loads
-// after this call: a load through the read-only path may be moved before it.
+// `after_predecessors` in two steps, for kernels that know whether their matrix is settled, that is, not written by the
+// previous launch. They load a settled matrix while that launch still runs, and wait before reading vectors. Vectors
+// are read by plain loads after this call: a load through the read-only path may be moved before it.
 DEVICE void before_matrix(u32 settled) {
     if (!settled) after_predecessors();
 }
@@ -164,7 +164,8 @@ template <typename T> DEVICE T warp_inclusive_sum(T v) {
     }
     return v;
 }
-// The same for counts, in fewer instructions: a predicate of the shuffle says whether the source lane exists.
+// `warp_inclusive_sum` for counts, in fewer instructions: a predicate of the shuffle says whether the source lane
+// exists.
 DEVICE u32 count_to_lane(u32 own) {
 #pragma unroll
     for (u32 by = 1; by < 32; by *= 2)

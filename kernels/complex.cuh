@@ -25,7 +25,7 @@ DEVICE c64 operator*(c64 a, c64 b) { return {a.re * b.re - a.im * b.im, a.re * b
 DEVICE c32 operator*(f32 a, c32 b) { return {a * b.re, a * b.im}; }
 DEVICE c64 operator*(f64 a, c64 b) { return {a * b.re, a * b.im}; }
 
-// a b + c without rounding of the product of reals.
+// a b + c, where products of reals are not rounded.
 DEVICE f32 fused(f32 a, f32 b, f32 c) { return __fmaf_rn(a, b, c); }
 DEVICE f64 fused(f64 a, f64 b, f64 c) { return __fma_rn(a, b, c); }
 template <typename A> DEVICE A fused(A a, A b, A c) {
@@ -37,7 +37,7 @@ DEVICE bool is_zero(f64 a) { return a == 0; }
 DEVICE bool is_zero(c32 a) { return a.re == 0 && a.im == 0; }
 DEVICE bool is_zero(c64 a) { return a.re == 0 && a.im == 0; }
 
-// Widens a stored value to the type of the computation, without loss.
+// Converts a stored value to the type of the computation, without loss.
 template <typename T> struct widen { static DEVICE T from(T a) { return a; } };
 template <> struct widen<f64> {
     static DEVICE f64 from(f64 a) { return a; }

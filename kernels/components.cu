@@ -116,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// flags: whether a vertex has the same degree as its component's root and is not the root.
+// flags[i]: the vertex at place i has the same degree as its component's root, and is not the root.
 extern "C" __global__ void __launch_bounds__(THREADS)
     alike(u64 n, const u32* final, const u32* components, const u32* starts, const u32* degrees, u32* flags) {
     for EACH(i, n) {

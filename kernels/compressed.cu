@@ -1,5 +1,5 @@
-// y = alpha A x + beta y with A in compressed sections: columns by kinds of rows, by codes of one byte, or wide; values
-// by codes, all equal to one, or stored.
+// y = alpha A x + beta y with A in compressed sections. Columns are given by kinds of rows, by codes of one byte, or
+// wide; values are given by codes, all equal to one, or stored.
 //
 //     | 1 . 7 . |     distances (column - row)    0 2 | 1 | -1 0 | -3 0
 //     | . . 8 . |     codes       columns, of -3 -1 0 1 2    2 4 * * | 3 * * * | 1 2 * * | 0 2 * *      (* is 255: no entry)
@@ -35,7 +35,7 @@ typedef OFFSET I;
 #include "compressed_row.cuh"
 static_assert(WINDOW % THREADS == 0, "a block takes a window");
 
-// Arrays that a storage does not have are null.
+// Arrays that a storage does not use are null.
 #define SECTIONS                                                                                                                     \
     u64 rows, const u8 *order, const u8 *kind_of, const u32 *starts, const u32 *distances, const I *offsets, const u32 *bases,       \
         const u32 *words, const V *numbers, const I *entries, const S *values

@@ -38,7 +38,7 @@ DEVICE u32 code_of(uint4 bases, u32 distance) {
     return code;
 }
 
-// Widens a value to the matrix's own type if it is stored in a narrower one.
+// Converts a stored value to the matrix's type, if that is wider.
 template <typename To, typename A> DEVICE To widened(A a) {
     if constexpr (same<A, To>::value) return a;
     else if constexpr (is_complex<A>::value) return To{a.re, a.im};
@@ -58,15 +58,15 @@ DEVICE u32 slot_of(u64 key) {
 }
 static_assert(SLOTS == 1 << (32 - 22), "a slot is the upper bits");
 
-// The slot of a key, which is inserted if it is new; SLOTS if there are more than MOST keys: the set is then useless.
-// Many blocks may insert at once and fill the set before any of them notices. The count is read at each step, so that
-// they do not search through a full set. Slots hold inverted keys, so that zero is a free one. `taken` lists the slots
-// in the order of insertion.
+// Returns the slot of a key, and inserts the key if it is new; SLOTS if there are more than MOST keys, which makes the
+// set useless. Many blocks may insert at the same time and fill the set before any of them notices. The count is read
+// at each step, so that they do not search through a full set. Slots hold inverted keys, so that zero is a free one.
+// `taken` lists the slots in the order of insertion.
 DEVICE u32 insert(volatile u64* slots, u32* count, u64 key, u16* taken) {
     if (key == EMPTY) atomicMax(count, MOST + 1);
 #pragma unroll 1
     for (u32 slot = slot_of(key), probes = 0; probes < SLOTS; slot = (slot + 1) & (SLOTS - 1), probes++) {
-        // Both are loaded at once.
+        // Both loads are in flight at the same time.
         u64 found = slots[slot];
         const u32 have = *static_cast<volatile u32*>(count);
         if (found == ~key) return slot;
@@ -83,7 +83,7 @@ DEVICE u32 insert(volatile u64* slots, u32* count, u64 key, u16* taken) {
     return SLOTS;
 }
 
-// The slot of a key in the set; SLOTS if it is not there.
+// Returns the slot of a key in the set; SLOTS if it is not there.
 DEVICE u32 find(const u64* slots, u64 key) {
 #pragma unroll 1
     for (u32 slot = slot_of(key), probes = 0; probes < SLOTS; slot = (slot + 1) & (SLOTS - 1), probes++) {
@@ -139,9 +139,9 @@ struct Likeness {
     bool pattern, line;
 };
 
-// Whether a row has the same distances, and the same values, as the row above, among the entries of this one of LANES
-// lanes. If the row above is as long, it starts `length` entries before: its entries are loaded together with its
-// offset, and several at once.
+// Compares the distances and values of a row with those of the row above, in the entries of this lane, which is one of
+// LANES_A_ROW. If the row above has the same length, it starts `length` entries earlier, so its entries are loaded
+// together with its offset, several at a time.
 template <u32 LANES_A_ROW, bool VALUES_TOO, typename I, typename A>
 DEVICE Likeness likeness(u64 row, u64 start, u32 length, const I* offsets, const u32* columns, const A* values) {
     constexpr u32 AT_ONCE = 2;

@@ -27,7 +27,7 @@ typedef STORED V;
 // Sixteen bytes of padding follow each 128, so that threads read their eight products without bank conflicts.
 DEVICE constexpr u32 spread(u32 k) { return k + k / (128 / u32(sizeof(T))) * (16 / u32(sizeof(T))); }
 
-// A thread's loads of a tile.
+// What a thread loads of a tile.
 struct Share {
     uint4 codes;
     lane_values<V> values;
@@ -103,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
             memcpy(raw, sums, sizeof(sums));
 #pragma unroll
             for (u32 i = 0; i < VECTORS; i++) mine[i] = raw[i];
-            // The distance in lanes to the last one in which a row starts.
+            // The distance to the nearest lane, up to this one, in which a row starts.
             const u32 before = __ballot_sync(ALL, row_starts != 0) & (lanes_below() | 1u << lane_id());
             const u32 reach = before ? lane_id() - (31 - __clz(before)) : lane_id();
             T tail = sums[EACH - 1];

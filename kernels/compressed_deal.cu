@@ -21,7 +21,7 @@ template <typename To, typename A> DEVICE To turned(A a) {
     else return To(a);
 }
 
-// The first row that starts at `entry` or later.
+// Returns the first row that starts at `entry` or later.
 DEVICE u32 row_from(u64 entry, u64 rows, const I* offsets) {
     u64 low = 0, high = rows;
     while (low < high) {
@@ -97,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (u32 i = 0; i < lane_values<V>::VECTORS; i++) vectors_of(values, begin + group)[32 * i] = mine.vector[i];
 }
 
-// The tile in which a row starts.
+// Returns the tile in which a row starts.
 DEVICE u32 tile_of(u32 row, u32 count, const Balanced* tiles) {
     u32 low = 0, high = count - 1;
     while (low < high) {

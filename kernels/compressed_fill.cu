@@ -32,8 +32,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// wrong[0] becomes 1 if a row differs from the row with its hash. A warp takes CHUNK rows, 32 / LANES at a time. A row
-// like the row above has the same kind; only others are looked up and compared with the table.
+// wrong[0] becomes 1 if a row differs from the table's row with the same hash. A warp takes CHUNK rows, 32 / LANES at a
+// time. A row like the row above has the same kind; only others are looked up and compared with the table.
 extern "C" __global__ void __launch_bounds__(THREADS) compressed_rows(u64 rows, const I* offsets, const u32* columns, const V* values, const u64* slots, const u8* codes, const u32* starts,
                                                                 const u32* distances, const V* numbers, u8* kind_of, u64* wrong) {
     __shared__ u64 slot[SLOTS];

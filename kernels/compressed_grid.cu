@@ -111,7 +111,7 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
     const u32 lane = lane_id(), warp = threadIdx.x / 32, of_block = THREADS / 32 / grid.stack * OWN;
     if (HOLES == MARKS) take_listed(kinds, grid.points, grid.lines, numbers, x, threadIdx.x / 32, THREADS / 32, rows);
     for (u64 tile = blockIdx.x; tile * of_block < grid.threads; tile += gridDim.x) {
-        // The very first thread has none before it.
+        // Wraps around for the very first lane, which then has no points.
         const u64 mine = tile * of_block + warp / grid.stack * OWN + lane - SIDES;
         const bool there = mine < grid.threads, own = there && lane >= SIDES && lane < 32 - SIDES;
         const u32 at = there ? u32(mine) : 0, group = at / grid.runs, point = (at - group * grid.runs) * RUN, slab = group / grid.groups;

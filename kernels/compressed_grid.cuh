@@ -39,9 +39,9 @@ DEVICE constexpr bool has(int p, int l, int e) {
 // The planes to whose sums a plane contributes: the plane before, which has it as the plane after; itself; and the
 // plane after.
 constexpr int FOR_BEFORE = 1, FOR_ITSELF = 2, FOR_AFTER = 4;
-// Whether `whom` includes the plane that has this one p planes away.
+// Returns whether `whom` includes the plane that has this one p planes away.
 DEVICE constexpr bool is_for(int whom, int p) { return whom & (p > 0 ? FOR_BEFORE : p < 0 ? FOR_AFTER : FOR_ITSELF); }
-// Whether elements in a plane's line m, at offset `e` from a thread's points, contribute to any of its sums.
+// Returns whether elements in a plane's line m, at offset `e` from a thread's points, contribute to any of its sums.
 DEVICE constexpr bool is_needed(int whom, int m, int e) {
     for (int p = -1; p <= 1; p++)
         for (int r = 0; r < LINES; r++)
@@ -49,8 +49,8 @@ DEVICE constexpr bool is_needed(int whom, int m, int e) {
     return false;
 }
 DEVICE constexpr bool is_read(int whom, int m) { return is_needed(whom, m, -1) || is_needed(whom, m, 0) || is_needed(whom, m, 1); }
-// Whether elements of a plane are multiplied for the plane that has them p planes away. MIRRORED: the contribution to
-// the plane before is computed as that to the plane after.
+// Returns whether elements of a plane are multiplied for the plane that has them p planes away. MIRRORED: the
+// contribution to the plane before is computed as that to the plane after.
 DEVICE constexpr bool is_summed(int whom, int p, int l, int e) {
     return has(p, l, e) && (MIRRORED ? e <= 0 && (p < 0 ? whom & (FOR_BEFORE | FOR_AFTER) : p == 0 && whom & FOR_ITSELF) : is_for(whom, p));
 }
@@ -92,10 +92,10 @@ DEVICE void add_run(int whom, int m, const Points& run, T left, T right, const N
                 }
 }
 
-// The data of kinds: that of each row, the stencil points of each kind, which kinds rows without holes have, and the
-// number of kinds. The latter are four per word: entry 3 (3 p + l) + e of the first 27 has 0 for rows in the first
-// plane, line or point, 2 in the last, and 1 between. MARKS: the marks of rows, four per byte; the list, of row << 32 |
-// its stencil points; its length.
+// The kind of each row; the stencil points of each kind; and `expected`, which has the kinds of rows without holes,
+// four per word, followed by the number of kinds. Entry 3 (3 p + l) + e is the kind of rows in plane p, line l and
+// point e, where 0 stands for the first, 2 for the last, and 1 for all between. MARKS: the marks of rows, four per
+// byte; the list of row << 32 | stencil points; its length.
 struct Expected {
     u32 of[7];
 };
@@ -148,8 +148,8 @@ __noinline__ __device__ T sum_of(u32 places, const T* own, i64 line, i64 plane, 
         if (PLACES >> place & 1 && places >> place & 1) sum = sum + numbers.of[place] * of_x[place];
     return sum;
 }
-// Computes listed rows, by the warps of all blocks that this thread's warp is one of. Blocks take turns, so that all
-// have about as many.
+// Computes the listed rows with `warps` warps of each block, of which this is number `warp`. Groups of 32 rows go to
+// the blocks in turn, so that all have about the same number.
 template <typename F>
 DEVICE void take_listed(const Kinds& kinds, u32 points, u32 lines, const Numbers& numbers, const T* x, u32 warp, u32 warps, F& rows) {
     const i64 line = points, plane = line * lines;
@@ -159,9 +159,9 @@ DEVICE void take_listed(const Kinds& kinds, u32 points, u32 lines, const Numbers
     }
 }
 
-// What is done with the sums of a run, whose first row is `row`, except for listed rows, which are handled one by one.
-// It may need further data of the rows, which is loaded before the sums are complete, if `in` is true. `own` are the
-// rows' elements of x. STAYS: blocks take one tile after another; otherwise a block ends after one.
+// Says how the sums of a run, whose first row is `row`, are used; listed rows are handled one by one. `ask` loads
+// further data of the rows before the sums are complete, if `in` is true. `own` are the rows' elements of x. STAYS:
+// blocks take one tile after another; otherwise a block ends after one.
 struct Product {
     static constexpr bool STAYS = false, READS_OWN = false;
     struct Beside {};

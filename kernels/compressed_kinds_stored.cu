@@ -1,7 +1,7 @@
 // y = alpha A x + beta y with A in compressed sections whose columns are given by kinds of rows and whose values are
 // stored, as for grids with variable coefficients.
 //
-//     | 1 . 7 . |     kinds    0 1 2 3, a byte a row          distances (column - row) of each    0 2 | 1 | -1 0 | -3 0
+//     | 1 . 7 . |     kinds    0 1 2 3, a byte per row        distances (column - row) of each    0 2 | 1 | -1 0 | -3 0
 //     | . . 8 . |     values, all rows side by side           1 8 4 2 | 7 - 3 1
 //     | . 4 3 . |
 //     | 2 . . 1 |

@@ -5,9 +5,9 @@
 //     block 1: lines 3 .. 5   | plane 0 | plane 1 | plane 2 |   the planes; it reads its lines and one on both sides,
 //     block 2: lines 0 .. 2   | plane 3 | plane 4 | plane 5 |   which are contiguous: one thread loads them in bulk.
 //
-// All blocks run at a time, and blocks with neighbouring lines are in the same plane at about the same time, so that
-// lines that two of them read come from device memory once. The last warp loads planes, STAGES of them ahead, into a
-// ring; the others compute: a thread has runs of one column, and sums of three planes in progress. Lines beyond the
+// All blocks run at the same time, and blocks with neighbouring lines are in the same plane at about the same time, so
+// that lines that two of them read come from device memory once. The last warp loads planes, STAGES of them ahead, into
+// a ring; the others compute: a thread has runs of one column, and sums of three planes in progress. Lines beyond the
 // grid stay zero in the ring.
 //
 // Bytes per row: x and y, and if there are holes, two bits (MARKS) or a byte. Multiprocessors read (1 + 2 / lines) (1 +
@@ -53,7 +53,7 @@ struct Place {
     }
 };
 
-// Lines begin .. end of planes from .. to.
+// A block's part of the grid: lines begin .. end of planes from .. to.
 struct Part {
     u32 begin, end, from, to;
 
@@ -94,7 +94,8 @@ DEVICE void fetch(const Grid& grid, const Part& part, const T* x, const u8* kind
 struct OfPlane {
     u32 of[LINES][RUN];
 };
-// The same for the rows of three planes, beginning with the one before the plane whose elements are added first.
+// The stencil points of a thread's rows in three planes, beginning with the one before the plane whose elements are
+// added first.
 struct SomePlaces {
     static constexpr bool SOME = true;
     const OfPlane (&planes)[3];
@@ -102,7 +103,7 @@ struct SomePlaces {
     DEVICE bool operator()(int p, int r, int i, int place) const { return planes[1 - p].of[r][i] & 1u << place; }
 };
 
-// MARKS: which rows of the plane before take the elements.
+// MARKS: elements are added to the sums of those rows of the plane before that have more than their own point.
 struct NotAlone {
     static constexpr bool SOME = !MIRRORED;
     const u32 (&marks)[LINES];
@@ -124,8 +125,8 @@ DEVICE Shared shared_of(const Grid& grid) {
     return {*reinterpret_cast<Ring*>(shared), shared + BARRIERS + TABLE, stage_bytes, reinterpret_cast<u32*>(shared + BARRIERS)};
 }
 
-// Work that reads and writes no vector, so that the previous launch need not have ended. It includes the divisions for
-// the block's part.
+// Prepares the ring and computes the block's part of the grid. No vector is read or written, so this may run before the
+// previous launch has ended.
 DEVICE Part prepare_ring(const Grid& grid) {
     const Part part(grid);
     const Shared shared = shared_of(grid);

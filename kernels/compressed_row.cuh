@@ -138,7 +138,8 @@ template <u32 N, typename C, typename A> DEVICE T add_rest(u32 left, T sum, cons
     }
     return sum;
 }
-// The sum over a section of this width; `values` are the row's. From left to right, so two runs give the same bits.
+// Returns the sum of a row in a section of this width, from left to right, so that two runs give the same bits;
+// `values` are the row's.
 template <u32 N, typename C, typename A> DEVICE T row_sum(u32 width, const C& columns, const A& values, const T* x) {
     static_assert(N % 4 == 0, "a step begins with a quad of its own");
     T sum = T();

@@ -9,8 +9,8 @@
 //     compressed_offsets    where places and words of each section start, when the storage of columns is known
 //     long_rows             numbers and lengths of long rows, from row << 32 | length
 //
-// Both orders are measured at once, and compressed_bases chooses one by itself, so that the host waits once. A width
-// has its highest bit set if distances are too far apart for 16 bits (compressed.cuh). Long rows count as empty.
+// Both orders are measured in one pass, and compressed_bases chooses one by itself, so that the host waits once. A
+// width has its highest bit set if distances are too far apart for 16 bits (compressed.cuh). Long rows count as empty.
 //
 // Bytes per row: the offset, and one for the order, written; the offset, the order, and the first and last column,
 // read, with a few more columns if these are far apart; 28 per section written.
@@ -86,11 +86,10 @@ extern "C" __global__ void __launch_bounds__(SIZES_THREADS) compressed_sizes(u64
     if (threadIdx.x < WIDE_QUADS) atomicAdd(totals + threadIdx.x, sums[threadIdx.x]);
 }
 
-// Has to give the same result as `wants_order` in src/backend/compressed/found.rs.
+// Must give the same result as `wants_order` in src/backend/compressed/found.rs.
 DEVICE bool wants_order(u64 rows, const u64* totals) { return rows > 32 && 32 * totals[WIDTHS] - totals[ENTRIES] > totals[ENTRIES] / 20; }
 
-// ---- distances, as what they are above the least that the section's window could have, which 32 bits hold: there are
-// fewer columns than 2^32 - 256 ----
+// ---- distances from the least possible one of the window; 32 bits hold them: columns are fewer than 2^32 - 256 ----
 
 // Greater than any distance.
 #define NONE (~0u)
@@ -124,7 +123,7 @@ DEVICE bool ranges(u32 low, Distances row, u32& base) {
 }
 
 // One warp per section, with rows in the order that `totals` call for. Distances are compared as signed numbers and
-// kept modulo 2^32. Sets the bit in the widths of wide sections, and adds up the last of the totals.
+// kept modulo 2^32. Sets the bit in the widths of wide sections, and adds to the last of the totals.
 extern "C" __global__ void __launch_bounds__(SIZES_THREADS)
     compressed_bases(u64 rows, const u8* order, const I* offsets, const u32* columns, u32 longest, u32* widths, u32* ordered_widths, u32* bases, u64* totals) {
     const bool by_length = wants_order(rows, totals);
@@ -165,8 +164,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     // Computed in the type of the offsets, which is wide enough for all of them.
     auto places_of = [&](u32 width) { return O(width & ~WIDE_BIT) * 32; };
     auto words_of = [&](u32 width) { return O(((width & ~WIDE_BIT) + 3) / 4) * 32 * (width & WIDE_BIT ? wide_words : words); };
-    // Turns each thread's values into sums up to the end of the previous warps, given inclusive sums within the block;
-    // and computes the totals.
+    // Turns inclusive sums within a warp into those within the block, and computes the block's totals.
     auto up_to_warp = [&](O (&mine)[2], O (&all)[2]) {
         if (lane == 31)
             for (u32 i = 0; i < 2; i++) of_warp[i][warp] = mine[i];

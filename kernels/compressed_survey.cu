@@ -8,7 +8,7 @@
 // their numbers are written to `long_rows`.
 //
 // Most matrices that are not grids have too many distances, patterns and lines. Blocks find that out together: if its
-// first rows bring many new keys, a block adds these to the global sets at once, and from then on checks whether a
+// first rows bring many new keys, a block adds these to the global sets directly, and from then on checks whether a
 // global set was given up. When only values are left to examine, they are read directly, because those of neighbouring
 // rows are contiguous.
 //
@@ -49,12 +49,12 @@ struct Found {
     DEVICE void add_long(u64 row, u64 entries) const { reinterpret_cast<u64*>(listed() + 4 * MOST)[atomicAdd(counters() + LONG, 1u)] = row << 32 | entries; }
 };
 
-// Whether a set still accepts keys.
+// Returns whether a set still accepts keys.
 DEVICE bool open(u32 set) { return static_cast<volatile u32*>(count)[set] <= MOST; }
-// The state of all four sets, one bit each; the result is equal in all lanes.
+// Returns which of the four sets are open, one bit each; the result is equal in all lanes.
 DEVICE u32 open_sets() { return __ballot_sync(ALL, lane_id() < 4 && open(lane_id() % 4)); }
 
-// Adds a row under its hash; returns whether it was new, or the set is full.
+// Adds a row under its hash; returns true if the hash was new or the set is full.
 DEVICE bool add(u32 set, u64 hash, u32 row) {
     if (!open(set)) return true;
     const u32 slot = insert(key[set], count + set, hash, used[set]);
@@ -96,7 +96,7 @@ struct Values {
     }
 };
 
-// Adds the distances and values of a row, as far as this lane of LANES sees it. Several entries are loaded at once,
+// Adds the distances and values of those entries of a row that this lane reads. Several entries are loaded at once,
 // since those of a long row would otherwise be loaded one after another. Returns whether a value needs its full width.
 // It is a separate function because the loop over rows has few registers; for a grid almost no row gets here.
 __device__ __noinline__ u32 look_at_row(u32 row, const u32* columns, const V* values, u32 entries, bool distances, bool looks_at_values) {
@@ -124,8 +124,8 @@ __device__ __noinline__ u32 look_at_row(u32 row, const u32* columns, const V* va
 constexpr u32 GROUP = THREADS / LANES;
 DEVICE u64 first_of(u64 turn) { return (turn * gridDim.x + blockIdx.x) * GROUP; }
 
-// Processes the rows from a turn on of which only values are left to examine. Lanes find where the rows are, in pieces
-// of neighbouring rows. Returns whether a value needs its full width.
+// Processes all rows from a turn on when only values are left to examine. Each lane reads the offsets of one row, and
+// the warp then reads the values in pieces of neighbouring rows. Returns whether a value needs its full width.
 __device__ __noinline__ u32 look_at_values(Found found, u32 turn, u64 rows, const I* offsets, const V* values, u32 longest, u32 full) {
     constexpr u32 PIECE = GROUP < 32 ? GROUP : 32;
     Values seen = {V(), false, true, full};

@@ -9,8 +9,8 @@
 // convert_rows.cu): for CSR, 32 / LANES rows are read or written at once, with LANES neighbouring entries of each; for
 // diagonals, the 32 rows of one diagonal, including padding.
 //
-// Half of a matrix that is its own transpose: its diagonals left of the main one are transposed in the same way, and
-// compared with the stored diagonals of their mirror images.
+// If only half of a symmetric matrix is stored, the diagonals left of the main one are transposed in the same way, and
+// compared with the stored diagonals that mirror them.
 //
 // Bytes per place: its value; per entry: value and column.
 //
@@ -151,7 +151,8 @@ KERNEL compare_images(u64 rows, const I* offsets, const u32* columns, const V* v
     });
 }
 
-// The same for all entries of rows that are `apart`, with one warp per row, before anything is stored.
+// The check of `compare_images` for all entries of every `apart`-th row, with one warp per row, before anything is
+// stored.
 KERNEL compare_rows(u64 rows, u64 apart, const I* offsets, const u32* columns, const V* values, u32* unlike) {
     const u64 row = own_section() * apart;
     if (row >= rows) return;

@@ -195,7 +195,7 @@ template <bool FROM_CSR> DEVICE void far_entries(Csr a, const u32* order, const 
     }
 }
 
-// The last section that starts at `place` or before; called by a whole warp.
+// Returns the last section that starts at `place` or before. Called by a whole warp.
 DEVICE u64 section_by_warp(const Sell& to, u64 place) {
     u64 low = 0, high = to.count;
     while (low + 1 < high) {
@@ -207,8 +207,8 @@ DEVICE u64 section_by_warp(const Sell& to, u64 place) {
     return low;
 }
 
-// Columns from `near` on of the sections that have them. Of all columns of all sections, one after another, a warp
-// takes `share`, a multiple of LANES, and searches for those among them.
+// Transposes the columns from `near` on. The columns of all sections are numbered one after another; a warp takes
+// `share` of them, a multiple of LANES, and searches for those from `near` on.
 template <bool FROM_CSR> DEVICE void far_columns(Csr a, const u32* order, Sell to, u32 near, u32 share, u32* columns, V* values) {
     const u64 warp = u64(blockIdx.x) * WARPS + threadIdx.x / 32, begin = warp * share * to.height, end = begin + share * to.height;
     if (begin >= u64(to.sections[to.count])) return;

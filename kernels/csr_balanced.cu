@@ -32,8 +32,8 @@ typedef OFFSET I;
 // Nonzeros per lane above which a part is left to a whole warp.
 constexpr u32 LONG = 32;
 
-// The sum of every thread's value, in all threads. The few sums of warps are added up one by one, which is faster than
-// shuffles. A barrier must come between two calls.
+// Returns the sum of all threads' values, in all threads. The few sums of warps are added up one by one, which is
+// faster than shuffles. A barrier must come between two calls.
 DEVICE T tile_sum(T value) {
     __shared__ alignas(16) unsigned char bytes[THREADS / 32 * sizeof(T)];
     T* const of_warp = reinterpret_cast<T*>(bytes);
@@ -46,7 +46,7 @@ DEVICE T tile_sum(T value) {
     return value;
 }
 
-// This thread's nonzeros from the k-th of the tile on, as many as are in flight at a time, loaded ahead.
+// Up to UNROLL nonzeros of this thread, from the k-th of the tile on, loaded ahead.
 struct Share {
     u32 column[UNROLL];
     V value[UNROLL];
@@ -85,7 +85,7 @@ DEVICE void products_of(u32 k, u32 nonzeros, const u32* columns, const V* values
     for (u32 u = 0; u < N; u++)
         if (u + 1 < N || all) take(k + u * THREADS, entry<T>(value[u], conjugate) * of_x[u]);
 }
-// The nonzeros after the first `done`, at most N per thread.
+// The products of the nonzeros after the first `done`, at most N per thread.
 template <u32 N, typename F>
 DEVICE void products_behind(u32 done, u32 nonzeros, const u32* columns, const V* values, const T* x, u32 conjugate, F take) {
     if constexpr (N > 0) {

@@ -6,11 +6,11 @@
 //     | . 4 3 . |     values   1 7 | 8 | 4 3 | 2 1        parts (begin, end, row), shortest rows first:
 //     | 2 . . 1 |                                             2 3 1 | 0 2 0 | 3 5 2 | 5 7 3
 //
-// For these the time is the number of dependent steps: the part, its columns and values, x, the sum. Therefore rows are
-// sorted once per matrix into bins of up to EACH nonzeros, twice as many, ... 32 times as many, with 1, 2, ... 32 lanes
-// of a warp; no lane has more than EACH nonzeros, all of them in flight at once, and no row waits for another. Longer
-// rows have blocks of their own, as many as their length needs, which come first. If a row has several blocks, the last
-// one collects the sums that the others post (posts.cuh) and adds them up in their order.
+// For such matrices the time depends on the number of dependent steps: the part, its columns and values, x, the sum.
+// Therefore rows are sorted once per matrix into bins of up to EACH nonzeros, twice as many, ... 32 times as many, with
+// 1, 2, ... 32 lanes of a warp; no lane has more than EACH nonzeros, all of them in flight at once, and no row waits
+// for another. Longer rows get one or more whole blocks, which come first. If a row has several blocks, the last one
+// collects the sums that the others post (posts.cuh) and adds them up in their order.
 //
 // Bytes per nonzero: value + 4 for the column + accesses to x that miss the caches. Per row: its part, 16, and y.
 // Source: Ashari, Sedaghati, Eisenlohr, Parthasarathy and Sadayappan 2014 (rows in bins by length).
@@ -54,7 +54,7 @@ DEVICE Place place_of(u32 warp, const Ends& ends) {
 }
 
 // Sum over this thread's nonzeros of a part, every `lanes`-th from the `lane`-th on, which are loaded while the
-// previous launch ends. ABREAST: the lanes together read whole cache lines of the matrix, which can leave the caches
+// previous launch ends. ABREAST: the lanes together read whole cache lines of the matrix, which the caches may evict
 // first.
 template <bool ABREAST>
 DEVICE T sum_ahead(const Part& part, u32 lane, u32 lanes, const u32* columns, const V* values, const T* x, u32 conjugate,

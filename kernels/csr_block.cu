@@ -5,8 +5,8 @@
 //     | . 4 3 . |     values   1 7 | 8 | 4 3 | 2 1        row 0: 1 (x0 z0) + 7 (x2 z2)
 //     | 2 . . 1 |
 //
-// The vectors are interleaved: element i of vector j is at i * vectors + j. So the lanes of a nonzero read neighbouring
-// addresses, a column and a value are used for all vectors, and lines of X are used completely.
+// The vectors are interleaved: element i of vector j is at i * vectors + j. Therefore the lanes of a nonzero read
+// neighbouring addresses, a column and a value are used for all vectors, and lines of X are used completely.
 //
 // A block takes THREADS / LANES rows; columns and values pass through shared memory as in csr_stream.cu. LANES threads
 // per row take WIDTH vectors each. A tile takes as long as its longest row, so rows of very different lengths are left

@@ -4,7 +4,7 @@
 //     tile of 8 nonzeros, 4 groups of LANES threads:   | r0 r0 | r0 r1 | r2 r2 | r2 r2 | (row 2 continues after it)
 //
 // Tiles of steps as in csr_balanced.cu. Within a tile each group takes the same number of nonzeros, whatever rows they
-// belong to. A row within a group's share is written at once. If a row spans groups, each leaves its piece in shared
+// belong to. A row within a group's share is written directly. If a row spans groups, each leaves its piece in shared
 // memory, and the group in which the row starts adds them up in their order (group 0: row 0, group 2: row 2). A row
 // that spans tiles leaves its pieces in device memory for csr_block_join: two runs give the same bits, and a row of a
 // million nonzeros is shared by hundreds of blocks.

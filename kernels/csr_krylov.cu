@@ -1,4 +1,4 @@
-// What Krylov solvers need of a CSR matrix apart from products: the reciprocal diagonal, b - A x in twice the
+// Operations on a CSR matrix that Krylov solvers need besides products: the reciprocal diagonal, b - A x in twice the
 // precision, and the distance between A and its transpose.
 //
 // residual: LANES threads per row as in csr_vector.cu. Each sum is a pair high + low of reals, exact to twice the
@@ -95,7 +95,7 @@ DEVICE T entry(u64 row, u64 column, const I* offsets, const u32* columns, const 
     const u64 end = offsets[row + 1], at = first_from(columns, u64(offsets[row]), end, column);
     return at < end && columns[at] == column ? widen<T>::from(values[at]) : T();
 }
-// The reciprocal of an entry; its real part if the reciprocal is not usable.
+// Returns 1 / entry, or the entry's real part if the reciprocal is not usable (`good` is then false).
 DEVICE R inverse_of(T entry, bool& good) {
     const R reciprocal = 1 / real_part(entry);
     good = real_part(entry) > 0 && imaginary_part(entry) == 0 && finite(real_part(entry)) && finite(reciprocal);
@@ -135,8 +135,8 @@ DEVICE f32 magnitude(f32 a) { return fabsf(a); }
 DEVICE f64 magnitude(f64 a) { return fabs(a); }
 DEVICE f32 magnitude(c32 a) { return hypotf(a.re, a.im); }
 DEVICE f64 magnitude(c64 a) { return hypot(a.re, a.im); }
-// Nonnegative numbers have the order of their bits. The stored value is read before the atomic operation, because warps
-// of a matrix with few distinct values would wait for each other at one address.
+// Nonnegative numbers are ordered as their bits are. The stored value is read before the atomic operation, because
+// warps of a matrix with few distinct values would wait for each other at one address.
 template <typename U> DEVICE void raise_bits(U* to, U value) {
     if (value > *static_cast<volatile U*>(to)) atomicMax(to, value);
 }

@@ -1,4 +1,4 @@
-// y = alpha A x + beta y with A in compressed sparse rows of like length, through shared memory.
+// y = alpha A x + beta y with A in compressed sparse rows of similar length, through shared memory.
 //
 //     | 1 . 7 . |     offsets  0   2   3   5   7
 //     | . . 8 . |     columns  0 2 | 2 | 1 2 | 0 3          a tile of 4 rows: columns and values to shared memory,
@@ -11,9 +11,9 @@
 // thread per row reading from memory directly would read lines in pieces; one thread per nonzero would read x in the
 // order of one row.)
 //
-// A row may be longer than the shared memory: the tile is then processed in chunks of `capacity`. So the kernel is
-// correct for every matrix, and fast if the rows of a tile have about the same length; otherwise csr_balanced.cu is
-// used.
+// A row may be longer than the shared memory: the tile is then processed in chunks of `capacity`. The kernel is
+// therefore correct for every matrix, and fast if the rows of a tile have about the same length; otherwise
+// csr_balanced.cu is used.
 //
 // Bytes per nonzero: value + 4 for the column + accesses to x that miss the caches. Per row: its offset, and y.
 // Sources: Greathouse and Daga 2014 (CSR-stream); Bell and Garland 2008 (several lanes per row).

@@ -19,10 +19,10 @@ typedef SCALAR T;
 typedef STORED V;
 typedef OFFSET I;
 
-// Nonzeros of a lane in flight at a time, `left` of them and no more than UNROLL. Plain loads are used, because
-// evict-first loads cost up to a fifth here. In small matrices the instructions after the wait for the previous launch
-// matter, so sums don't test which nonzeros exist: a missing one is -0 * 0 = -0, and s + -0 = s for every s. If UNROLL
-// is large, most are missing, and testing is cheaper.
+// The nonzeros that a lane has in flight: `left` of them, at most UNROLL. Plain loads are used, because evict-first
+// loads cost up to a fifth here. In small matrices the instructions after the wait for the previous launch matter, so
+// sums don't test which nonzeros exist: a missing one is -0 * 0 = -0, and s + -0 = s for every s. If UNROLL is large,
+// most are missing, and testing is cheaper.
 constexpr bool ALL_THERE = is_float<T>::value && UNROLL <= 12;
 struct Nonzeros {
     u32 column[UNROLL];

@@ -84,7 +84,7 @@ DEVICE void mark(const Orders& s, const Rows& rows) {
     }
 }
 
-// Up to 32 * MANY edges from `base` on: which of them lead to children.
+// Up to 32 * MANY edges from `base` on, and which of them lead to children.
 struct Children {
     u32 w[MANY], owner[MANY], mask[MANY];
 
@@ -170,8 +170,8 @@ DEVICE u32 children_between(u64* tiles, u32 t, u32 blocks, u32 depth, u32 own) {
     return warp_sum(sum);
 }
 
-// One level: appends the children of the vertices at head .. tail after tail. Returns their number to every thread; if
-// the block is not alone, the number for its own tiles.
+// Processes one level: appends the children of the vertices at head .. tail after tail. Returns to every thread the
+// number of children: all of them if LONE (one block processes the level), otherwise those of the block's own tiles.
 template <bool LONE> DEVICE u32 level(const Orders& s, Shared& shared, Team& team, u32 head, u32 tail, u32 depth) {
     const u32 rank = LONE ? 0 : team.rank, blocks = LONE ? 1 : team.blocks;
     const u32 warp = threadIdx.x / 32;
@@ -265,7 +265,7 @@ template <bool LONE> DEVICE u32 level(const Orders& s, Shared& shared, Team& tea
     return own;
 }
 
-// Tells the whole team the leader's position and its status, which is returned.
+// Sends the leader's position and status to the whole team. Returns the status.
 DEVICE u64 tell(Team& team, u64* words, u64 status, Frontier& f) {
     u64 told[2] = {u64(f.head) << 32 | f.tail, u64(f.depth) << 32 | f.width};
     status = u32(team.tell(reinterpret_cast<u64(*)[2]>(words), team.rank == 0 ? status : 0, told));

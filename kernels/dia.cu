@@ -9,10 +9,10 @@
 // read. The distances are the same for all threads. A missing entry (*) has all bits of its value set; x is read for it
 // but not used.
 //
-// HALF: of a matrix that is its own transpose only the main diagonal and those right of it are stored. An entry left of
-// it is read at its mirror image: the entry of diagonal d, d rows further up. Other threads read the same place for
-// their rows, so memory is read once, and the second-level cache twice. The table `steps` has the distance of an entry
-// from the row's own place; one section is added if the row is not far enough down its section.
+// HALF: of a symmetric matrix only the main diagonal and those right of it are stored. An entry left of it is read at
+// its mirror image: the entry of diagonal d, d rows further up. Other threads read the same place for their rows, so
+// memory is read once, and the second-level cache twice. The table `steps` has the distance of an entry from the row's
+// own place; one section is added if the row is not far enough down its section.
 //
 // Bytes per place: its value. Per row: y, and x once; the first-level cache serves all diagonals of one line of a grid
 // but one. Sources: Saad, "Iterative Methods for Sparse Linear Systems", section 3.4; Bell and Garland 2009, with

@@ -7,9 +7,9 @@
 //
 // Bytes per entry: its column. There are few diagonals and many entries: if all blocks wrote to the marks directly,
 // they would read the same few words, and set bits that are already being set, tens of thousands of times. Therefore a
-// block keeps a set of its diagonals in shared memory and adds each to the marks once, at the end; a diagonal that
-// finds no slot is marked at once. Marks are read before they are set, bypassing the first-level cache, which would not
-// see what other multiprocessors set.
+// block keeps a set of its diagonals in shared memory and adds each to the marks once, at the end; a diagonal without a
+// slot is marked directly. Marks are read before they are set, bypassing the first-level cache, which would not see
+// what other multiprocessors set.
 //
 // Constants: OFFSET (u32 or u64), THREADS, ITEMS.
 #include "tile_segments.cuh"
@@ -26,8 +26,7 @@ DEVICE void set_mark(u32* marks, u64 place) {
     if (!(__ldcg(mark) & bit)) atomicOr(mark, bit);
 }
 
-// Returns whether the set has the number, which may have been added now; otherwise it has no slot for it, or the number
-// is too large.
+// Adds a number to the set unless it is there. Returns false if no slot is free for it, or if the number is too large.
 DEVICE bool insert(u32* seen, u64 place) {
     if (place >= FREE) return false;
     u32 slot = u32(place) * 0x9e3779b1u >> (32 - SLOT_BITS);

@@ -35,7 +35,7 @@ template <typename T> constexpr bool on_tensor_cores = false;
 #endif
 
 // sums = left right, of `rows` x `depth` and `depth` x `columns` entries, columns `left_stride` and `right_stride`
-// apart. What is beyond is zero. Once it returns, no thread reads the left matrix any more.
+// apart. Entries beyond these count as zero. Once it returns, no thread reads the left matrix any more.
 template <typename T>
 DEVICE void multiply(Stage<T>& s, const T* left, u64 left_stride, u32 rows, const T* right, u64 right_stride,
                      u32 columns, u32 depth, T (&sums)[4][2][2]) {

@@ -4,8 +4,8 @@
 //     for each block of pivots D:
 //         pivots     D^-1
 //         divide     V = F D^-1, by tiles of rows
-//         update     own columns and own rows behind D: - V E, by tiles
-//     contribute     C - V E with all own columns at once, by tiles
+//         update     own columns and own rows after D: - V E, by tiles
+//     contribute     C - V E with all own columns together, by tiles
 //
 // Blocks of threads find their front by the tiles of those before it: starts[k] for front `first` + k.
 //

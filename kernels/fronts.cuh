@@ -1,29 +1,30 @@
 // Fronts of a sparse factorisation (FrontPlan in src/backend/fronts.rs), with blocks of pivots that are inverted:
 //
-//     | D  E |    D^-1, V = F D^-1: what the factor keeps beside E
+//     | D  E |    D^-1, V = F D^-1: stored in the factor, with E
 //     | F  C |    C - V E: the contribution, which is added to the front of the parent
 //
-// D is a block of at most PIVOTS columns, and its pivots are chosen within it. So rows keep their places, and a solve
-// multiplies and never substitutes. Columns lie one after another: those of D and F have `height` rows; E, behind
-// them, has `width`; C has the others.
+// D is a block of at most PIVOTS columns, and its pivots are chosen within it. Therefore rows keep their places, and a
+// solve needs products alone, no substitution. Columns are stored one after another: those of D and F have `height`
+// rows, those of E, which follow them, have `width`; C has the remaining rows and columns.
 //
-// Everything is added in an order that the pattern gives, so the bits are the same each time.
+// All sums are computed in an order given by the pattern, so the bits are the same each time.
 #pragma once
 #include "scalars.cuh"
 
-// As the schedule writes it (src/backend/cuda/fronts/schedule.rs).
+// Written by the schedule (src/backend/cuda/fronts/schedule.rs).
 struct alignas(16) Front {
-    u64 panel, upper;    // where its part of the factors begins, and where E does
-    u64 contribution;    // where C begins, among those of its level
-    u64 rows;            // where its rows below the own begin, and their places in the parent's front
+    u64 panel, upper;    // start of its part of the factors, and of E
+    u64 contribution;    // start of C, among those of its level
+    u64 rows;            // start of its rows below its own columns, and of their places in the parent's front
     u32 width, height;   // own columns, all rows
     u32 begin;           // the first own column in the order of elimination
     u32 children, children_end; // in the list of children
-    u32 steps;           // where its list of blocks begins: each one's first column, and the width
+    u32 steps;           // start of its list of blocks: the first column of each, and at the end the width
     u32 step_count, unused;
 };
 
-// The last of `count` ascending starts that is not above `at`; the first is 0. All lanes of a warp ask for the same.
+// Returns the index of the last of `count` ascending starts that is not above `at`; the first start is 0. All lanes of
+// a warp call this with the same arguments.
 DEVICE u32 find_start(const u32* starts, u32 count, u32 at) {
     u32 low = 0;
     for (u32 size = count; size > 1;) {
@@ -36,7 +37,8 @@ DEVICE u32 find_start(const u32* starts, u32 count, u32 at) {
     return low;
 }
 
-// How many of `count` ascending values are below a limit. All lanes of a warp ask for the same.
+// Returns the number of values below a limit, of `count` ascending ones. All lanes of a warp call this with the same
+// arguments.
 DEVICE u32 count_below(const u32* values, u32 count, u32 limit) {
     u32 low = 0;
     for (u32 size = count; size > 0;) {
@@ -50,18 +52,19 @@ DEVICE u32 count_below(const u32* values, u32 count, u32 limit) {
     return low;
 }
 
-// What a block of threads needs to invert a matrix of N columns.
+// Shared memory that a block of threads needs to invert a matrix of N columns.
 template <typename T, u32 N> struct Inversion {
     T row[N], column[N];
     u8 pivots[N];
 };
 
-// What is a pivot: a diagonal entry with this part of the largest magnitude in its column, and nothing below `least`.
+// The rule for pivots: the diagonal entry is taken if it has at least `preference` times the largest magnitude in its
+// column; a pivot below `least` is replaced by it.
 template <typename R> struct Pivots { R preference, least; };
 
 // Inverts the n x n matrix `a` in shared memory, n <= N <= 64, by Gauss and Jordan with pivots from columns. Rows stay
-// where they are: a^-1(k, pivots[c]) becomes a(pivots[k], c). Threads lie in a grid, DOWN of them along a column. A
-// pivot that is too small is replaced; gives how many were. All threads call it, behind a barrier.
+// where they are: a^-1(k, pivots[c]) becomes a(pivots[k], c). Threads form a grid, with DOWN of them along a column.
+// Pivots that are too small are replaced; returns their number. All threads call this after a barrier.
 template <u32 DOWN, u32 ALL_THREADS, typename T, u32 N>
 DEVICE u32 invert(T* a, u32 stride, u32 n, Pivots<typename real_of<T>::type> rule, Inversion<T, N>& s) {
     typedef typename real_of<T>::type R;
@@ -69,7 +72,7 @@ DEVICE u32 invert(T* a, u32 stride, u32 n, Pivots<typename real_of<T>::type> rul
     u64 used = 0;
     u32 made_up = 0;
     for (u32 k = 0; k < n; k++) {
-        // Each warp looks for itself. What is no number is no pivot as long as there is another one.
+        // Each warp searches on its own. A NaN becomes the pivot only if nothing else is left.
         R most = -1;
         u32 at = n;
         for (u32 i = lane; i < n; i += 32)

@@ -1,5 +1,5 @@
-// Entries of a matrix go to their fronts, and fronts of at most ROWS rows are eliminated, one block of threads each
-// (fronts.cuh), from assembly to contribution in shared memory. Moves the factors and contributions once.
+// Writes the entries of a matrix to their fronts, and eliminates fronts of at most ROWS rows, with one block of threads
+// each (fronts.cuh), from assembly to contribution in shared memory. Factors and contributions are moved once.
 //
 // Constants: SCALAR, ROWS (a multiple of 16, at most 64), THREADS.
 #include "fronts.cuh"
@@ -8,7 +8,7 @@ typedef SCALAR T;
 typedef real_of<T>::type R;
 constexpr u32 DOWN = ROWS < 32 ? ROWS : 32, ACROSS = THREADS / DOWN;
 
-// Each entry to its place, in the units of its row and column; and the largest squared magnitude, as bits, which
+// Writes each entry, scaled, to its place, and computes the largest squared magnitude. That is kept as bits, which
 // compare as the numbers do.
 extern "C" __global__ void __launch_bounds__(THREADS)
     front_entries(u64 entries, const T* values, const f64* scales, const u64* targets, T* factors, u64* largest) {

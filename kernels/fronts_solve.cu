@@ -1,21 +1,22 @@
-// Solves with the factors in fronts (fronts.cuh), level by level: up the tree y is what is left of b, and u what fronts
-// hand to their parents; down the tree x comes from y and from the x of the rows below.
+// Solves with the factors in fronts (fronts.cuh), level by level: on the way up the tree, y is what remains of b, and u
+// what fronts pass to their parents; on the way down, x is computed from y and from x in the rows below.
 //
 //     up     y = b + u of the children, then for each block y_below -= V y
 //     down   for each block, the last first: x = D^-1 (y - E x_below)
 //
-// A front of some size has a block of threads; one that is larger has a launch for each step, by parts of its rows.
-// Vectors are in the order of elimination, one behind another: block b of a launch has the vector b % count.
+// One block processes a front up to a certain size; larger fronts need a launch for each step, with one block for each
+// part of their rows. Vectors are in the order of elimination, one after another; block b of a launch has vector b %
+// count.
 //
 // Constants: SCALAR, THREADS.
 #include "fronts.cuh"
 
 typedef SCALAR T;
 typedef real_of<T>::type R;
-// Rows of a part of a large front where a thread adds up a row, and where several do.
+// The number of rows in a part of a large front: PART if one thread adds up a row, FEW if several threads do.
 constexpr u32 PART = THREADS, FEW = 32, GROUPS = THREADS / FEW;
 
-// y = b in the order of elimination and in the units of its rows.
+// y = b, scaled, in the order of elimination.
 extern "C" __global__ void __launch_bounds__(THREADS)
     gather_vectors(u64 n, u64 count, const u32* from, const f64* scales, const T* b, T* y) {
     for (u64 at = u64(blockIdx.x) * THREADS + threadIdx.x; at < n * count; at += u64(gridDim.x) * THREADS) {
@@ -68,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         else u[front.rows + i - w] = t[i];
 }
 
-// The sum over a warp's worth of groups, in their order, of what each has for a row.
+// Adds up, in their order, what the groups have computed for a row.
 DEVICE T sum_of(const T* parts, u32 row, u32 rows, u32 groups) {
     T sum = T();
     for (u32 group = 0; group < groups; group++) sum = sum + parts[group * rows + row];
@@ -167,7 +168,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     *row = *row - sum;
 }
 
-// y - E x for the rows below.
+// y -= E x, with x of the rows below.
 extern "C" __global__ void __launch_bounds__(THREADS)
     large_rest(u32 first, u32 fronts_here, const u32* starts, u32 count, const Front* fronts, const u32* rows,
                const T* factors, u64 n, T* y, const T* x) {
@@ -190,7 +191,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// x of a block, which each part computes for itself, and y - E x for the rows before it. y of the block is only read.
+// x of a block, which each part computes for itself, and y -= E x for the rows before it. y of the block is only read.
 extern "C" __global__ void __launch_bounds__(THREADS)
     large_down(u32 first, u32 fronts_here, const u32* starts, u32 step, u32 count, const Front* fronts,
                const u32* steps, const T* factors, u64 n, T* y, T* x) {

@@ -6,7 +6,7 @@
 //
 // A block takes a tile. A thread loads all of its sources at once, then their elements of x, which are written to
 // shared memory together with the starts of runs; then each thread sums a run. A run belongs to the tile in which it
-// starts, and its thread reads what is in later tiles. So there are two dependent loads; a list of starts would add a
+// starts, and its thread reads what is in later tiles. This takes two dependent loads; a list of starts would add a
 // third, and 4 bytes per run.
 //
 // Bytes: a source and an element of x, and an element written per run. Sums are always from left to right.

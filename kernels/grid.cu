@@ -53,7 +53,7 @@ DEVICE u32 bit_of(u32 set, u32 k) {
 }
 
 // values = P^T A P. A thread computes one entry: the sum of those between the points of its box and of another, in the
-// order of points and, for each point, of entries. These are the same for all boxes, so a block first makes a list of
+// order of points and, for each point, of entries. These are the same for all boxes, so a block first builds a list of
 // them. *unfit becomes 1 if an entry leads out of the grid to another line, or is infinite or NaN.
 extern "C" __global__ void __launch_bounds__(THREADS)
     grid_coarser(u32 nx, u32 ny, u32 nz, u32 neighbours, const T* fine, T* values, u32* unfit) {

@@ -87,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                 *unfit = 1;
                 continue;
             }
-            // The odd axes along which the neighbour is away, and those along which it is upwards.
+            // The odd axes along which the neighbour's coordinate differs, and those along which it is larger.
             const u32 away = odd & (u32(x != 0) | u32(y != 0) << 1 | u32(z != 0) << 2);
             const u32 up = odd & (u32(x > 0) | u32(y > 0) << 1 | u32(z > 0) << 2), still = odd & ~away;
             if (away == 0) {
@@ -116,7 +116,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// The weight for a point of the next level of the point at `offset` (-1, 0 or 1 along each axis) from it.
+// Returns the weight with which a point of the next level interpolates the point at `offset` (-1, 0 or 1 along each
+// axis) from it.
 DEVICE T weight_for(const T* weights, u64 boxes, Sizes coarse, Place of, Place offset) {
     const u32 odd = u32(offset.x != 0) | u32(offset.y != 0) << 1 | u32(offset.z != 0) << 2;
     const u32 back = u32(offset.x < 0) | u32(offset.y < 0) << 1 | u32(offset.z < 0) << 2;

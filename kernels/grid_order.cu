@@ -1,8 +1,8 @@
 // Numbers the points of a grid whose unknowns are in any order, from their distances to three of its corners.
 //
 // The distance from the corner (0, 0, 0) is x + y + z; from those across y and z it is x + (Y - 1 - y) + z and x + y +
-// (Z - 1 - z). So twice y is the first plus Y - 1 minus the second, and likewise for z; x is the rest of the first.
-// Points in the plane of 4 x 3, and their distances from the lower left and upper left corners:
+// (Z - 1 - z). Therefore 2 y is the first distance plus Y - 1 minus the second, and likewise for z; x is the first
+// distance minus y and z. Points in the plane of 4 x 3, and their distances from the lower left and upper left corners:
 //
 //     y                                2 3 4 5     0 1 2 3
 //     2   8  9 10 11    number         1 2 3 4     1 2 3 4
@@ -30,8 +30,8 @@ DEVICE u32 along(u32 first, u32 across, u32 size) {
     return first == UNREACHED || across == UNREACHED || twice & 1 || twice / 2 >= size ? size : u32(twice / 2);
 }
 
-// One thread per vertex. A vertex that is no point of the grid is a fault, and keeps its own number, so that the next
-// launch reads nothing beyond the arrays.
+// One thread per vertex. A vertex that is not a point of the grid is a fault, and keeps its own number, so that the
+// next launch reads nothing beyond the arrays.
 extern "C" __global__ void __launch_bounds__(THREADS)
     grid_numbers(u64 n, const u32* first, const u32* across_y, const u32* across_z, u32 sx, u32 sy, u32 sz, u32* new_to_old,
                  u32* old_to_new, u32* faults) {

@@ -1,15 +1,15 @@
-// Inverses of blocks of a few unknowns with any numbers, and the product with them (`ScatteredBlocks` in
+// Inverses of blocks of a few unknowns with arbitrary numbers, and the product with them (`ScatteredBlocks` in
 // src/backend/layout/blocks.rs).
 //
 //     | 4 . 1 |      starts  0 2 3      members  0 2 | 1
 //     | . 2 . |      places  0 4 5
 //     | 1 . 5 |      values  4 1 1 5 | 2      column after column, block after block, in units of a power of two
 //
-// Values have half the width if the matrix is wide, and a unit per block preserves the range of wide numbers. A warp
-// inverts a block, lane i its row i, in the precision of the matrix; of a Hermitian block only the lower triangle is
-// used, so that it is still Hermitian after rounding. In the product LANES lanes take a block, one row each: they read
-// neighbouring values, and the same member and element of x at a time. Bytes of a product: the values and members once,
-// x and y, and for each block its start, place and unit.
+// Values are in single precision also if the matrix is in double precision; a unit per block, a power of two, preserves
+// the range of doubles. A warp inverts a block, lane i its row i, in the precision of the matrix; of a Hermitian block
+// only the lower triangle is used, so that it is still Hermitian after rounding. In the product LANES lanes take a
+// block, one row each: they read neighbouring values, and the same member and element of x at a time. Bytes of a
+// product: the values and members once, x and y, and for each block its start, place and unit.
 //
 // Constants: SCALAR, NARROW (values), OFFSET (of A), TARGET (places), WARPS (per block of threads that inverts),
 // MOST_OF_BLOCK (maximum number of unknowns of a block), LANES, THREADS.

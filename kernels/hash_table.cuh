@@ -6,7 +6,7 @@
 #pragma once
 #include "common.cuh"
 
-// A number that is the column of no matrix that uses this.
+// Marks a free slot. No matrix that uses the table has this column.
 constexpr u32 FREE = 0xffffffffu;
 
 // The slot at which the search for a column begins, a multiple of BUCKET.
@@ -19,9 +19,9 @@ DEVICE u32 place_in(uint4 slots, u32 column) {
     return slots.x == column ? 0 : slots.y == column ? 1 : slots.z == column ? 2 : slots.w == column ? 3 : 4;
 }
 
-// The slot of a column, which is inserted if it is not in the table; `first` says whether it was inserted. Lanes that
-// do not `want` a slot get any. If columns are `known`, none is inserted, and the result for a column that is not in
-// the table is a free slot. `slots` is a power of two, and greater than the number of columns.
+// Returns the slot of a column, and inserts the column if it is not in the table; `first` says whether it was inserted.
+// Lanes without `want` get an arbitrary slot. If columns are `known`, none is inserted, and the result for a column
+// that is not in the table is a free slot. `slots` is a power of two, and greater than the number of columns.
 //
 // With BUCKET 4, four slots are read at once, which saves steps in large tables; `table` is aligned to 16 bytes.
 template <u32 BUCKET> DEVICE u32 slot_for(u32* table, u32 slots, u32 column, bool want, bool known, bool& first) {
@@ -56,7 +56,7 @@ template <u32 BUCKET> DEVICE u32 slot_for(u32* table, u32 slots, u32 column, boo
     return at;
 }
 
-// The slot of a column in the table, or a free one, for one lane alone.
+// Returns the slot of a column in the table, or a free one. A lane may call this alone.
 template <u32 BUCKET> DEVICE u32 slot_of(const u32* table, u32 slots, u32 column) {
     u32 slot = first_slot<BUCKET>(slots, column);
     while (table[slot] != column && table[slot] != FREE) slot = (slot + 1) & (slots - 1);

@@ -7,8 +7,8 @@
 typedef SCALAR T;
 typedef real_of<T>::type R;
 
-// Column j of at most `columns`, by one warp: lanes add up the products of both passes and load what a stretch of
-// rotations needs; the first lane applies the rotations one after another.
+// Column j of at most `columns`, by one warp: lanes add up the products of both passes and load what the next STEPS
+// rotations need; the first lane applies the rotations one after another.
 extern "C" __global__ void __launch_bounds__(32)
     hessenberg_step(u32 j, u32 columns, const T* first, const T* second, T* r, T* rotations, T* g, T* state, u32 norm) {
     after_predecessors();

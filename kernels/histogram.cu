@@ -15,7 +15,7 @@
 //                         those bits): a block counts a window of WINDOW bins in shared memory and moves the window as
 //                         the groups go by.
 //
-// Equal neighbours of a thread are added at once. Counts are integers, so the result does not depend on any order.
+// Equal neighbours of a thread are added together. Counts are integers, so the result does not depend on any order.
 //
 // Sources: Merrill 2011, 4.5, and PMPP ch. 9 (privatisation, aggregation).
 //
@@ -116,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) histogram_cached(const u32
     }
 }
 
-// Adds to counts[0 .. bins). Dynamic shared memory: WINDOW * 4. x grouped so that a tile meets few windows.
+// Adds to counts[0 .. bins). Dynamic shared memory: WINDOW * 4. x is grouped such that a tile has bins of few windows.
 extern "C" __global__ void __launch_bounds__(THREADS) histogram_by_tiles(const u32* x, u64 n, COUNT* counts, u32 bins) {
     extern __shared__ u32 mine[];
     __shared__ u32 lowest;

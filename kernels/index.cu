@@ -8,7 +8,7 @@
 typedef OFFSET I;
 #define EACH(i, n) for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < (n); i += u64(gridDim.x) * THREADS)
 
-// Element i ends the segments before its own: the offsets of segments (segment of i - 1, segment of i] are i. Long gaps
+// Element i determines the offsets of the segments after that of element i - 1, up to its own: they are i. Long gaps
 // between segments are written by the whole warp.
 extern "C" __global__ void __launch_bounds__(THREADS) offsets_of_sorted(const u32* segments, u64 n, I* offsets, u64 count) {
     for (u64 first = u64(blockIdx.x) * THREADS; first <= n; first += u64(gridDim.x) * THREADS) {
@@ -29,7 +29,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) offsets_of_sorted(const u3
     }
 }
 
-// The same if there are fewer elements than segments: each offset is the number of elements below its segment.
+// Like offsets_of_sorted, for fewer elements than segments: each offset is the number of elements below its segment.
 extern "C" __global__ void __launch_bounds__(THREADS) offsets_by_search(const u32* segments, u64 n, I* offsets, u64 count) {
     EACH(s, count + 1) {
         u64 low = 0, high = n;

@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) is_sorted(const K* keys, u
     if (__any_sync(ALL, found) && lane_id() == 0) *wrong = 1;
 }
 
-// 1 if a run of equal keys starts here.
+// heads[i] = 1 if a run of equal keys starts at i.
 extern "C" __global__ void __launch_bounds__(THREADS) run_heads(const K* keys, u64 n, u8* heads) {
     EACH(i, n) heads[i] = i == 0 || !same_key(keys[i - 1], keys[i]);
 }

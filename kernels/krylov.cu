@@ -19,7 +19,7 @@
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     cg_residual(const D* d, const T* pq, const T* q, T* r, T* rz, R* state, u64 n, Sums* partials, u32* finished) {
     const Step step = step_along(pq[0], state);
-    // Every block reaches the same verdict, even one that starts after the first has written its verdict.
+    // Every block comes to the same result, even one that starts after the first has written its status.
     const bool running = state[STATUS] == R(RUNNING);
     if (!running || step.fault != RUNNING) {
         if (blockIdx.x == 0 && threadIdx.x == 0) {

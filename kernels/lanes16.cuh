@@ -1,5 +1,5 @@
-// VEC elements of a vector from place i on, loaded at once if `wide` allows it. The including file defines T, the type
-// of vectors.
+// VEC elements of a vector from place i on, loaded by one instruction if `wide` allows it. The including file defines
+// T, the type of vectors.
 #pragma once
 #include "complex.cuh"
 #define VEC int(16 / sizeof(T))

@@ -50,7 +50,7 @@ template <int MOST> DEVICE bool order_by_length(LengthOrder<MOST>& at, bool mine
     return true;
 }
 
-// The same for a warp that holds a whole window, the rows of places lane, 32 + lane and so on: no warp waits for
+// `LengthOrder` for a warp that holds a whole window, the rows of places lane, 32 + lane and so on: no warp waits for
 // another.
 template <int ROWS> struct LengthOrderOfWarp {
     u32 length_of[32 * ROWS];

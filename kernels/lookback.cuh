@@ -70,7 +70,7 @@ template <typename V> struct Descriptors {
             for (int i = 0; i < WORDS; i += 2) store_relaxed(at + i, tag | w.word[i], tag | w.word[i + 1]);
     }
 
-    // The state of `tile` and, unless it is NOTHING, its value.
+    // Returns the state of `tile`; unless that is NOTHING, sets `value` to the tile's value.
     DEVICE u32 look(u64 tile, V& value) const {
         const u64* at = first + tile * WORDS;
         u64 raw[WORDS];
@@ -123,10 +123,11 @@ template <typename V> struct Descriptors {
     }
 };
 
-// The sum before `tile`, after the tile's aggregate has been published; called by a whole warp, with the result in
-// every lane. Publishes the tile's prefix. Tile 0 needs no walk and has published its aggregate as a prefix at once.
-// Integers are added in the order of the walk. Floating-point sums are folded from the left, tile by tile, from the
-// prefix that was found; since every prefix is itself such a fold, the bits do not depend on where the walk ended.
+// Returns the sum before `tile`, whose aggregate must have been published; called by a whole warp, with the result in
+// every lane. Publishes the tile's prefix. Tile 0 needs no walk: it has published its aggregate as a prefix from the
+// beginning. Integers are added in the order of the walk. Floating-point sums are folded from the left, tile by tile,
+// from the prefix that was found; since every prefix is itself such a fold, the bits do not depend on where the walk
+// ended.
 template <typename V, bool IN_ORDER> DEVICE V exclusive_prefix(const Descriptors<V>& descriptors, u64 tile, V aggregate, V zero) {
     if (tile == 0) return zero;
     V before = zero;

@@ -214,7 +214,7 @@ DEVICE void sort_tile(const KEY* in, KEY* out, const VALUE* values_in, VALUE* va
         key[i] = mine + i < have ? keys[SPREAD(mine + i)] : KEY();
         from[i] = mine + i;
     }
-    // Neighbours are exchanged in ITEMS rounds, but never with an equal one.
+    // Odd-even transposition: ITEMS rounds exchange neighbours, but never equal ones, so that the sort is stable.
 #pragma unroll
     for (int round = 0; round < ITEMS; round++)
 #pragma unroll
@@ -252,8 +252,8 @@ merge_sort_tiles(const KEY* in, KEY* out, const VALUE* values_in, VALUE* values_
     sort_tile(in, out, values_in, values_out, begin, begin + TILE <= n ? TILE : u32(n - begin), Tile(dynamic));
 }
 
-// Sorts the segments of a list, each of at most TILE elements: segment s is offsets[s] .. offsets[s + 1]. Dynamic
-// shared memory as for merge_tiles. One block per segment.
+// Sorts the segments of a list, each of at most TILE elements: segment s has the elements offsets[s] .. offsets[s + 1].
+// Dynamic shared memory as for merge_tiles. One block per segment.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 merge_sort_segments(const KEY* in, KEY* out, const VALUE* values_in, VALUE* values_out, const OFFSET* offsets, const u32* list) {
     extern __shared__ uint4 dynamic[];

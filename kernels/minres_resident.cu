@@ -27,7 +27,8 @@ typedef real_of<T>::type R;
 
 enum : u32 { MESSAGE = 3 };
 
-// Every thread of every block holds these and computes them from the same sums, so that all reach the same verdict.
+// Every thread of every block holds these and computes them from the same sums, so that all threads take the same
+// branches.
 struct Rotations {
     R status, rr, threshold, gamma, gamma_before, eta, cosine, cosine_before, sine, sine_before;
     // Factors of q, v and v_before in v', of v, w and w_before in w', and of w' in x.
@@ -103,8 +104,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     __shared__ u32 slice_starts[ROWS * WARPS + 1];
     OnChip chip(memory, slice_starts, published, rows, rows_a_block, entries, halo_room);
     Rotations scalars(state, first_slot);
-    // Only a launch that found the state running changes it, at its end and after meetings of all blocks; so either all
-    // blocks return here or none.
+    // A launch changes the state only if it found it running, at its end, after meetings of all blocks. Therefore
+    // either all blocks return here or none.
     if (!scalars.running()) {
         if (blockIdx.x == 0)
             for (u32 i = threadIdx.x; i < count; i += THREADS) messages[MESSAGE * i] = from_real<T>(scalars.status);

@@ -99,8 +99,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     mirror_tile<false>({offsets, columns, n, starts}, values, blockIdx.x, to_columns, to_values, missing, nullptr);
 }
 
-// Tiles that are `apart`, all of them full. Adds the number of search steps to *steps, once for a row that several
-// lanes search, since it is then in their caches.
+// Processes every `apart`-th tile, all of which are full. Adds the number of search steps to *steps. If several lanes
+// search one row, only the steps of one lane count, since the row is then in their caches.
 extern "C" __global__ void __launch_bounds__(THREADS)
     mirror_few(const I* offsets, const u32* columns, const V* values, u64 n, const u64* starts, u64 apart, u32* to_columns,
                V* to_values, u32* missing, u32* steps) {

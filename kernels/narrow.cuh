@@ -84,7 +84,8 @@ struct Deal {
     u32 shift, parts, each;
     u32 longest, least, most; // valid for this longest row, and blocks of more than `least` and up to `most` vertices
 
-    // Distributes for the largest block and the longest row. Returns whether lanes can hold that many neighbours.
+    // Sets the distribution for the largest block and the longest row. Returns whether lanes can hold that many
+    // neighbours.
     DEVICE bool out(u32 vertices, u32 longest_row) {
         longest = longest_row;
         shift = longest <= 8 ? 3 : longest <= 16 ? 4 : 5;
@@ -105,8 +106,8 @@ struct Deal {
     }
 };
 
-// Messages of warps, then of blocks: the number of their children, and their longest row as far as it matters; or that
-// the bandwidth is too large, or that a warp has more children than it can list.
+// Messages of warps, then of blocks: the number of their children, and their longest row, limited to LONGEST; instead
+// of the row, WIDE says that the bandwidth is too large, and FULL that a warp has more children than it can list.
 #define LONGEST 0x3fffu
 #define WIDE 0x8000u // in the upper half, whose maximum is taken, so that this takes precedence over too many children
 #define FULL 0x4000u

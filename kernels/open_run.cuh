@@ -20,8 +20,8 @@ DEVICE OpenRun then(OpenRun a, OpenRun b) {
     return b;
 }
 
-// The same as exclusive_prefix (the aggregate has been published already), for OpenRun. The sum needs only the tiles
-// since the last head, mostly the previous tile.
+// `exclusive_prefix` for OpenRun; the aggregate has been published already. The sum needs only the tiles since the last
+// head, mostly the previous tile.
 DEVICE OpenRun open_run_before(const Descriptors<OpenRun>& descriptors, u64 tile, OpenRun aggregate) {
     const OpenRun zero = no_run();
     if (tile == 0) return zero;

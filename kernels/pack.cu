@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// Which pairs differ from the previous one, and their number. count: initially zero.
+// Flags the pairs that differ from the previous one, and counts them. count: initially zero.
 extern "C" __global__ void __launch_bounds__(THREADS) pair_heads(const u32* high, const u32* low, u64 n, u8* heads, u64* count) {
     u64 found = 0;
     EACH(i, n) {

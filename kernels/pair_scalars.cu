@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(32)
     const T t1 = mine ? products[lane] : T(), t2 = mine ? products[count + lane] : T();
     const R own = mine ? real_part(gram[lane][lane]) : R(1);
     const T square1 = products[4 * count], between = products[4 * count + 1], square2 = products[4 * count + 2];
-    // Whether the new vectors are not as orthogonal to the others as the corrections need.
+    // Whether the new vectors are so far from orthogonal to the others that the corrections do not suffice.
     bool oblique = false;
     for (u32 at = column > 0 ? column - 1 : 0; at <= column; at++) {
         const R other = real_part(gram[at][at]);
@@ -184,7 +184,7 @@ extern "C" __global__ void __launch_bounds__(32)
         } else if (lane < j) {
             parts.triangle[j * parts.width + lane] = entry[lane];
         }
-        // All lanes know whether the first column was sufficient: then no fault is reported.
+        // All lanes know whether the first column was sufficient; if it was, no fault is reported.
         const bool running = is_zero(state[STATUS]);
         __syncwarp();
         if (fault != RUNNING) {

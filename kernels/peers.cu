@@ -25,12 +25,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (threadIdx.x == 0) state[0] = round;
 }
 
-// Sends the entries of x that are listed, or all of them without a list.
+// Sends the entries of x that are listed, or all of them if there is no list.
 extern "C" __global__ void __launch_bounds__(THREADS)
     peers_send(u64 rank, u64 ranks, const u64* windows, u64* state, u64 room, const u64* starts, const u32* asked,
                const T* send) {
-    // Data that was sent and has not been received is no longer needed. No rank writes its place before all ranks have
-    // got here.
+    // Data that was sent and has not been received is no longer needed. No rank overwrites it before all ranks have
+    // reached this point.
     const u64 last = state[SENT], round = last + 1, count = starts[ranks];
     if (state[1] < last) all_came(windows[rank], ranks, last, state);
     for (u64 e = u64(blockIdx.x) * THREADS + threadIdx.x; e < count; e += u64(gridDim.x) * THREADS) {
@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// Data that was sent and is not needed any more counts as received, before an exchange of another kind is begun.
+// Counts data that was sent but is no longer needed as received, before an exchange of another kind begins.
 extern "C" __global__ void __launch_bounds__(THREADS) peers_drop(u64 rank, u64 ranks, const u64* windows, u64* state) {
     const u64 last = state[SENT];
     all_came(windows[rank], ranks, last, state);

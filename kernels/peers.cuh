@@ -34,7 +34,7 @@ DEVICE u64 nanoseconds() {
     return v;
 }
 
-// Number of blocks of a launch that have reached its end.
+// Counters: blocks (or entries) that have been sent, and blocks that have received.
 DEVICE u32* sent(u64* state) { return reinterpret_cast<u32*>(state + 2); }
 DEVICE u32* received(u64* state) { return reinterpret_cast<u32*>(state + 3); }
 
@@ -68,7 +68,7 @@ struct Patience {
 
 DEVICE void put_word(u64* p, u64 v) { asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory"); }
 
-// Writes this rank's share of a sum to the windows of all ranks.
+// Writes this rank's contribution to a sum to the windows of all ranks.
 DEVICE void put_sum(const u64* windows, u64 rank, u64 ranks, u64 round, u64 k, T value) {
     const words_of<T> mine = split(value);
     for (u64 other = 0; other < ranks; other++) {
@@ -78,7 +78,7 @@ DEVICE void put_sum(const u64* windows, u64 rank, u64 ranks, u64 round, u64 k, T
     }
 }
 
-// Reads a word after its round has arrived.
+// Waits until a word of this round has arrived, and reads it. Returns false if the rank gives up.
 DEVICE bool word_of(const u64* p, u32 round, u64* state, u32& word) {
     Patience patience(state);
     while (true) {
@@ -90,7 +90,7 @@ DEVICE bool word_of(const u64* p, u32 round, u64* state, u32& word) {
     }
 }
 
-// Waits until a source has reached a round.
+// Waits until a source has reached a round. Returns false if the rank gives up.
 DEVICE bool came(const u64* flag, u64 round, u64* state) {
     Patience patience(state);
     while (load_system(flag) < round)

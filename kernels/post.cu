@@ -1,8 +1,8 @@
 // Messages to the host.
 //
 // A message is in a slot of a ring in host memory, in words of eight bytes: four of the message and four of its number,
-// which are written and read as a whole. So no fences are needed between payload and number, each of which would wait
-// for a response of the host's memory (as in the protocol LL of NCCL).
+// which are written and read as a whole. Therefore no fence is needed between payload and number, which would wait for
+// a response of the host's memory (as in the protocol LL of NCCL).
 #include "common.cuh"
 
 // One warp writes a message to the next slot.

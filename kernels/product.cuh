@@ -3,7 +3,7 @@
 #pragma once
 #include "complex.cuh"
 
-// For data that is read once, the matrix. It leaves the caches first, so that x stays there.
+// Loads data that is read once, such as the matrix: the caches evict it first, so that x stays there.
 template <typename A> DEVICE A stream(const A* p) {
     typedef typename unsigned_of<sizeof(A)>::type U;
     if constexpr (sizeof(A) == 16) return bits<A>(__ldcs(reinterpret_cast<const uint4*>(p)));

@@ -75,8 +75,8 @@ DEVICE void count_digits(const Keys& key, u32 shift, u32 mask, u32* places, u32*
     __syncthreads();
 }
 
-// The place of one key in the sorted tile; rows in order, all lanes of the warp together. `mine`: this warp's part of
-// `places`. MOSTLY_ALIKE: whether to test first if all lanes have the same digit.
+// Returns the place of one key in the sorted tile. All lanes of the warp call this together, row by row. `mine`: this
+// warp's part of `places`. MOSTLY_ALIKE: whether to test first if all lanes have the same digit.
 template <bool MOSTLY_ALIKE = false> DEVICE u32 place_key(u32 digit, u32* mine) {
     u32 equal = ALL;
     if (!MOSTLY_ALIKE || !__all_sync(ALL, digit == __shfl_sync(ALL, digit, 0)))
@@ -118,7 +118,7 @@ DEVICE void publish(LOOK* words, u64 tile, LOOK count) {
     store_look(words + tile * RADIX, count | LOOK(tile == 0 ? PREFIX : AGGREGATE) << STATE_SHIFT);
 }
 
-// The number of keys with the digit in earlier tiles; publishes the sum.
+// Returns the number of keys with the digit in earlier tiles, and publishes the sum up to this tile.
 DEVICE LOOK keys_before(LOOK* words, u64 tile, LOOK count) {
     if (tile == 0) return 0;
     LOOK before = 0;

@@ -45,7 +45,7 @@ template <typename ELEMENT> DEVICE void load_pair(const ELEMENT* p, ELEMENT (&v)
 }
 
 // Dynamic shared memory: 2 * TILE * (sizeof(KEY) + sizeof(VALUE)). Grid: blocks that fit the device, at most one per
-// tile. keys_out and sums_out need room for as many runs as there are; `runs` receives their number.
+// tile. keys_out and sums_out have room for all runs; `runs` receives their number.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 reduce_by_key(const KEY* keys, const VALUE* values, KEY* keys_out, VALUE* sums_out, u64 n, u64* runs, u64* workspace) {
     extern __shared__ uint4 dynamic[];
@@ -155,8 +155,8 @@ reduce_by_key(const KEY* keys, const VALUE* values, KEY* keys_out, VALUE* sums_o
             KEY* packed_keys = all_keys + side * TILE;
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
-                // The open run before the pair, within the tile; the tile's first head still lacks what comes before
-                // the tile.
+                // The open run before the pair, within the tile; for the tile's first head, the part before the tile is
+                // still missing.
                 VALUE open = before[r].heads ? before[r].sum : Op::of(warp_before.sum, before[r].sum);
                 u32 place = u32(before[r].heads + warp_before.heads);
                 if (head[r] & 1) {

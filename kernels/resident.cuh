@@ -93,7 +93,7 @@ struct OnChip {
 #endif
     }
 
-    // Row k of the thread, times the vector.
+    // Returns the product of the thread's row k with the vector.
     DEVICE T product(int k) const {
         const u32 slice = k * WARPS + threadIdx.x / 32;
         const u32 start = slice_starts[slice], end = slice_starts[slice + 1];
@@ -103,7 +103,7 @@ struct OnChip {
         return sum;
     }
 
-    // Publishes the element of this thread's row k that others read, before a meeting that publishes.
+    // Publishes the element of this thread's row k for other blocks. A meeting with PUBLISH must follow.
     DEVICE void publish(int k, T value) const {
 #if CLUSTER > 1
         if (local(k) < rows_a_block) published_here[local(k)] = value;

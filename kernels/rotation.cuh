@@ -7,8 +7,8 @@ DEVICE f32 unit_roundoff(f32) { return 1.1920929e-7f; }
 DEVICE f64 unit_roundoff(f64) { return 2.220446049250313e-16; }
 
 // `above` and `below` are the last two entries of column j, `size` is the norm of the column. Writes R's diagonal
-// entry, the rotation, g and r.r; converged if that is at most the threshold. Returns RUNNING or, after which nothing
-// is written, the fault of the column.
+// entry, the rotation, g and r.r; the status becomes converged if r.r is at most the threshold. Returns RUNNING, or the
+// fault of the column, and then writes nothing.
 template <typename T, typename R>
 DEVICE u32 rotate(u32 j, T above, R below, R size, T* column, T* rotations, T* g, T* state, R threshold) {
     const R along = magnitude(above), hypotenuse = length(along, below);

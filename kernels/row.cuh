@@ -1,6 +1,6 @@
-// A vertex's row in one word: first edge << 29 | neighbours except itself << 1 | whether it is listed itself. So one
-// read of eight bytes gives the place of a vertex's neighbours and its degree. Limits: fewer than 2^28 vertices and
-// 2^35 neighbours.
+// A vertex's row in one word: first edge << 29 | neighbours except itself << 1 | whether it is listed itself. One read
+// of eight bytes therefore gives the place of a vertex's neighbours and its degree. Limits: fewer than 2^28 vertices
+// and 2^35 neighbours.
 #pragma once
 #include "common.cuh"
 

@@ -38,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) row_shape(u64 rows, const 
     }
 }
 
-// The first row that starts at `step` or later.
+// Returns the first row that starts at `step` or later.
 DEVICE u64 row_from(u64 step, u64 rows, const I* offsets) {
     u64 low = 0, high = rows;
     while (low < high) {

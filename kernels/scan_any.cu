@@ -1,4 +1,4 @@
-// Scan of a whole array with any operation of combine.cuh, in one pass; with heads it starts anew at each of them.
+// Scan of a whole array with any operation of combine.cuh, in one pass; with heads it restarts at each of them.
 //
 //     x      3 1 4 | 1 5 | 9        heads  1 0 0 1 0 1        inclusive sum  3 4 8 | 1 6 | 9       exclusive  0 3 4 | 0 1 | 0
 //

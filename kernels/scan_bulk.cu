@@ -14,8 +14,9 @@
 //
 // A walk that starts as soon as its tile is published meets predecessors that are not published, and reads them again
 // and again; two tiles later one read finds all of them (measured: half the speed with 0, the full speed with 2). A
-// thread owns VECTORS consecutive vectors; if the number is odd, no two lanes of a quarter warp use the same banks. So
-// a tile needs one scan over the lanes, while rows of lanes (scan.cu) need one each. No register waits for memory.
+// thread owns VECTORS consecutive vectors; if the number is odd, no two lanes of a quarter warp use the same banks. A
+// tile therefore needs one scan over the lanes, while rows of lanes (scan.cu) need one each. No register waits for
+// memory.
 //
 // A partial tile, and all tiles if x or out do not start at a multiple of 16 bytes, use plain loads and stores.
 //
@@ -38,9 +39,9 @@ typedef ELEMENT T;
 
 #define SLOTS 8  // tiles whose totals are kept: more than BEHIND + 1
 
-// Read by one lane for its warp. Every thread that accesses shared memory arrives itself at the barrier for it. Memory
-// ordering does not require that (lanes could synchronise at __syncwarp, and one arrive for all), but a race checker
-// recognises only this, and it costs one percent.
+// One lane reads a value for its warp. Every thread that accesses shared memory arrives itself at the barrier for it.
+// Memory ordering does not require that (lanes could synchronise at __syncwarp, and one arrive for all), but a race
+// checker recognises only this, and it costs one percent.
 template <typename V> DEVICE V read_by(u32 lane, const V* p) {
     V v = V();
     if (lane_id() == lane) v = *p;

@@ -1,4 +1,4 @@
-// Reductions of segments of an array, and scans that start anew with every segment, for segments of any length.
+// Reductions of segments of an array, and scans that restart with every segment, for segments of any length.
 //
 //     offsets 0 2 2 5        x  a b | | c d e        reduce: a+b  0  c+d+e        scan: a a+b c c+d c+d+e
 //
@@ -7,8 +7,8 @@
 // finds where every TILE-th step of the path is, with one thread each. A block loads the elements and ends of its TILE
 // steps to shared memory; a thread finds its own ITEMS steps there and takes them one by one. Sums that are open at a
 // thread's start come from earlier threads by a scan, those that are open at the tile's start by look-back
-// (open_run.cuh). So neither many empty segments nor a giant one are slower than an even mix, and every sum is computed
-// in an order that depends on positions alone.
+// (open_run.cuh). Therefore neither many empty segments nor a giant one are slower than segments of similar lengths,
+// and every sum is computed in an order that depends on positions alone.
 //
 // Bytes: each element once (read; and written, for the scan), an offset and a result once per segment.
 //

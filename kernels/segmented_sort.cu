@@ -46,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) segment_flags(const OFFSET
     }
 }
 
-// The same for elements: whether an element's segment has more than `low`. Any grid.
+// flags[i] = whether the segment of element i has more than `low` elements. Any grid.
 extern "C" __global__ void __launch_bounds__(THREADS) element_flags(const OFFSET* offsets, const u32* segment, u64 n, u64 low, u8* flags) {
     for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS)
         flags[i] = u64(offsets[segment[i] + 1] - offsets[segment[i]]) > low;
@@ -65,8 +65,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) short_tiles(const OFFSET* 
     starts[t] = low;
 }
 
-// Among the bits 0 .. BITS, the last set one at or before `at`, and the first one after it, if they are no more than
-// SHORT away from each other. Each word in between is read.
+// Finds the last set bit at or before `at`, and the first one after it, among the bits 0 .. BITS. Returns false if they
+// are more than SHORT apart.
 DEVICE bool ends_around(const u32* bits, u32 at, u32& first, u32& last) {
     u32 word = at / 32, found = bits[word] & ((2u << at % 32) - 1);
 #pragma unroll

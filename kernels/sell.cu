@@ -83,7 +83,7 @@ DEVICE void position_sums(T (&sum)[ROWS], u64 p, u64 rows, u32 height, const u32
     add_rest<UNROLL>(width - k, sum, columns + base + u64(k) * c, values + base + u64(k) * c, c, x, conjugate);
 }
 
-// The row at position p, whose first entries are loaded before the previous launch has ended.
+// Computes the sum of the row at position p. Its first entries are loaded before the previous launch has ended.
 DEVICE void sum_ahead(T (&sum)[ROWS], u64 p, u64 rows, u32 height, const I* offsets, const u32* columns, const V* values, const T* x,
                       u32 conjugate, u32 settled) {
     const u32 c = HEIGHT ? HEIGHT : height;

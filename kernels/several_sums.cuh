@@ -21,7 +21,7 @@ DEVICE bool is_last(u32* finished, u32 blocks) {
     return last;
 }
 
-// The sums of every thread's values, in shared memory, for all threads. A barrier must come between two calls.
+// Computes the sums of all threads' values, in shared memory for all threads. A barrier must come between two calls.
 template <int BLOCK, int COUNT, typename S> DEVICE void block_sums(const S (&value)[COUNT], S* totals) {
     constexpr u32 WARPS = BLOCK / 32;
     __shared__ S of_warp[COUNT][WARPS];
@@ -39,9 +39,9 @@ template <int BLOCK, int COUNT, typename S> DEVICE void block_sums(const S (&val
     __syncthreads();
 }
 
-// The sums of every thread's values over the launch, in shared memory of its last block. Returns whether this is that
-// block, which has called `meanwhile` before the sums were there. All threads must call this, once. partials: COUNT per
-// block.
+// Computes the sums of all threads' values over the launch, in shared memory of its last block. Returns whether this is
+// that block, which calls `meanwhile` before it adds up the blocks' sums. All threads must call this, once. partials:
+// COUNT per block.
 template <int BLOCK, int COUNT, typename S, typename F>
 DEVICE bool launch_sums(const S (&value)[COUNT], S* totals, S* partials, u32* finished, F meanwhile) {
     block_sums<BLOCK>(value, totals);

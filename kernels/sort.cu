@@ -24,7 +24,7 @@
 //
 // Keys compare by key_bits (common.cuh), so floats follow IEEE 754 totalOrder; bit ranges refer to that form.
 //
-// Sources: Adinets and Merrill 2022 (one pass a digit); Merrill 2011, chapter 5 (early exit, scatter through shared
+// Sources: Adinets and Merrill 2022 (one pass per digit); Merrill 2011, chapter 5 (early exit, scatter through shared
 // memory); PMPP 13.2 to 13.6.
 //
 // Constants: KEY, VALUE_BYTES (0 for keys alone, else 1, 2, 4, 8, 16), THREADS (at least 256), ITEMS, LOOK (u32 below
@@ -85,7 +85,7 @@ sort_histogram(const KEY* keys, u64 n, u32 first_bit, u32 bit_count, u32 passes,
             const u32 begin = pass_begin(p, first_bit, bit_count, passes);
             const u32 mask = (1u << (pass_begin(p + 1, first_bit, bit_count, passes) - begin)) - 1;
             u32* mine = count + p * RADIX;
-            // Keys with equal digits are added at once, because constant digits would serialise on one counter.
+            // Keys with equal digits are added together, because constant digits would serialise on one counter.
             if ((u32(differ >> begin) & mask) == 0) {
                 if (have) atomicAdd(mine + (u32(key[0] >> begin) & mask), have);
             } else if (whole) {
@@ -158,7 +158,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 #pragma unroll
         for (int i = 0; i < ITEMS; i++) key[i] = Ordered::to(from[i * 32]);
     } else {
-        // Beyond the end: the largest key, which is sorted after every real one.
+        // Elements beyond the end become the largest key, which is sorted after every real one.
 #pragma unroll
         for (int i = 0; i < ITEMS; i++) key[i] = at + i * 32 < have ? Ordered::to(from[i * 32]) : Bits(~Bits(0));
     }

@@ -26,7 +26,7 @@ template <u32 COUNT> DEVICE void merge_within_lane(u32 (&keys)[COUNT], u32 farth
 
 // `mask`: the lanes that take part, one or more groups.
 template <u32 COUNT> DEVICE void sort_keys(u32 (&keys)[COUNT], u32 mask) {
-    // Runs of SIZE keys are sorted already, and become runs of twice as many.
+    // Runs of SIZE sorted keys are merged into runs of twice that size.
 #pragma unroll
     for (u32 size = 1; size < COUNT; size *= 2) {
 #pragma unroll

@@ -35,7 +35,7 @@ DEVICE u32 mask_of_row() {
     return ((1u << (GROUP & 31)) - 1) << (lane_id() / GROUP * GROUP);
 }
 
-// The sum over the lanes of a row before this one; `all` becomes the sum over all of them.
+// Returns the sum over the lanes of a row before this one; `all` becomes the sum over all of them.
 DEVICE u32 lanes_before(u32 own, u32& all, u32 mask) {
     const u32 lane = lane_id() % GROUP;
     u32 sum = own;

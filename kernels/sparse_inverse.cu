@@ -16,7 +16,7 @@ typedef SCALAR T;
 typedef STORED V;
 typedef OFFSET I;
 
-// The place of the diagonal entry in a row, or the row's end if it is missing.
+// Returns the place of the diagonal entry in a row, or the row's end if it is missing.
 DEVICE u64 diagonal_of(const I* offsets, const u32* columns, u64 row) {
     const u64 end = offsets[row + 1], at = first_from(columns, u64(offsets[row]), end, row);
     return at < end && columns[at] == row ? at : end;

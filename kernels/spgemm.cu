@@ -1,7 +1,7 @@
 // The lengths of the rows of a product of sparse matrices, C = A B.
 //
 //     A  | 1 . 7 . |   row 0 of C has the columns of B's rows 0 and 2, each once.  With B = A:  {0, 2} and {1, 2},
-//        | . . 8 . |   so 0 1 2.  Its products are 4: the most entries that it can have.
+//        | . . 8 . |   so 0 1 2.  It has 4 products, so at most 4 entries.
 //        | . 4 3 . |
 //        | 2 . . 1 |
 //

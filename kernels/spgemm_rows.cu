@@ -2,8 +2,8 @@
 // known: columns in ascending order and values, or values alone if columns are known as well. gustavson.cuh says in
 // which order products come.
 //
-// Each column is looked up in a hash table in shared memory, and the product is added to the sum in its slot. So
-// products of an entry of C are added in the order of A's row, one by one, as on the host, and every run gives the same
+// Each column is looked up in a hash table in shared memory, and the product is added to the sum in its slot. Products
+// of an entry of C are thus added in the order of A's row, one by one, as on the host, and every run gives the same
 // bits. At the end the columns are sorted in registers.
 //
 // Bytes moved: B's rows once per product (mostly from the caches), A's and C's once. Sources: Gustavson, ACM TOMS 4

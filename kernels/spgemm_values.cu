@@ -37,7 +37,7 @@ struct Sums {
     T values[ROOM];
 };
 
-// The entries of C from `place` on, `length` of them, in row `row`; B's rows may extend beyond them.
+// Computes `length` entries of C from `place` on, which are in row `row`; B's rows may extend beyond them.
 DEVICE void add_products(Sums& sums, u64 row, u64 place, u32 length, const I* a_offsets, const u32* a_columns,
                          const T* a_values, const I* b_offsets, const u32* b_columns, const T* b_values,
                          const u32* columns, T* values) {

@@ -4,8 +4,8 @@
 #include "bulk.cuh"
 #include "product.cuh"
 
-// Copies elements start .. stop of `from` to the beginning of `to`, by all threads of the block. `start` is a multiple
-// of 16 / sizeof(A), and elements up to the next multiple after `stop` are copied too, within the array of `count`.
+// All threads of the block copy elements start .. stop of `from` to the beginning of `to`. `start` is a multiple of 16
+// / sizeof(A), and elements up to the next multiple after `stop` are copied too, within the array of `count`.
 template <int BLOCK, typename A> DEVICE void stage(A* to, const A* from, u64 start, u64 stop, u64 count) {
     constexpr u32 PER = 16 / sizeof(A);
     const u32 pieces = u32((stop - start + PER - 1) / PER);

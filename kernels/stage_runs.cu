@@ -1,6 +1,6 @@
-// Turns marked sources (`mark_runs` of index.cu) into codes and lists of pieces (staged_runs.cuh). First it computes
-// the longest run, from which follow the lengths of parts of the sources, such that the runs that start in a part fill
-// at most PART slots; then the number of runs that start before each part; then each block computes the codes of its
+// Turns marked sources (`mark_runs` of index.cu) into codes and lists of pieces (staged_runs.cuh). First the longest
+// run is computed, and from it the lengths of the parts of the sources, such that the runs that start in a part fill at
+// most PART slots. Then the runs that start before each part are counted. Finally each block computes the codes of its
 // parts: it collects the pieces that contain its sources in a set in shared memory, and numbers them in ascending
 // order.
 //

@@ -1,5 +1,5 @@
 // out[s] = x[sources] summed over the run s of sources, from left to right, if the sources of many runs are in few
-// pieces (staged_runs.cuh): a block copies these to shared memory as a whole, and gathers there.
+// pieces (staged_runs.cuh): a block copies these pieces to shared memory as a whole, and gathers the elements there.
 //
 // A thread takes LANE consecutive slots of its warp's part. It sums the runs that start there, and passes the sum of
 // the run that is open at its end to the next thread, which adds its part of that run; a thread in which no run starts
@@ -64,12 +64,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     }
     copies_done();
     __syncthreads();
-    // Slot k of a lane, whose upper bits are in `upper` and the others in `lower`.
+    // The element of slot k of a lane, given the upper bits of its code in `upper` and the others in `lower`.
     const auto element = [&](u32 lower, u32 upper, u32 k) { return staged[(lower >> 8 * (k % 4) & 0xff) | (upper >> 4 * k & 7) << 8]; };
     out += first + lane;
 #if SINGLE
-    // Each slot is a sum: neighbouring lanes take neighbouring slots, and get the codes from the lane that has them. So
-    // neither reads of shared memory, with sources in order, nor the writes of results have a stride.
+    // Each slot is a sum: neighbouring lanes take neighbouring slots, and get the codes from the lane that has them.
+    // Therefore neither reads of shared memory (if sources are in order) nor writes of results have a stride.
 #pragma unroll
     for (u32 k = 0; k < LANE; k++) {
         const u32 from = k * (32 / LANE) + lane / LANE, own = lane % LANE;
@@ -82,8 +82,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #pragma unroll
     for (u32 k = 0; k < LANE; k++) value[k] = element(word[k / 4], word[2], k);
     __syncthreads();
-    // In these, slot k has bit 4 k + 3. A run ends where the next slot starts one; for the last slot, the next lane's
-    // first slot is used. Leading slots are those of a run that started in an earlier lane.
+    // Slot k has bit 4 k + 3 in these masks. A run ends where the next slot starts one; for the last slot, the next
+    // lane's first slot is used. Leading slots are those of a run that started in an earlier lane.
     const u32 heads = word[2] & 0x88888888u;
     const u32 next = __ballot_sync(ALL, heads & SLOT(0)) >> 1 | 0x80000000u;
     const u32 ends = heads >> 4 | (next >> lane & 1) << 31, own = 0u - (heads & 0u - heads), leading = ends & ~own;

@@ -1,4 +1,5 @@
-// Blocks that process many levels in one launch: a barrier between them, and even distribution of edges to lanes.
+// Tools for blocks that process many levels in one launch: a barrier between them, and even distribution of edges to
+// lanes.
 #pragma once
 #include "common.cuh"
 
@@ -18,16 +19,16 @@ DEVICE u64 load_acquire(const u64* p) {
 }
 DEVICE void add_release(u64* p, u64 value) { asm volatile("red.release.gpu.global.add.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory"); }
 
-// Blocks that synchronise at meetings. All of them must be resident: a cooperative launch. A meeting's word has, from
-// its lowest bit: 32 bits for the sum of the blocks' contributions, 16 for the number of blocks that have arrived, 16
-// for signals of the caller. Four words are used in turn: while a team meets at one, its first block clears the one
-// after next, which no block reads any more.
+// Blocks that synchronise at meetings. All of them must be resident, so the launch is cooperative. A meeting's word
+// has, from its lowest bit: 32 bits for the sum of the blocks' contributions, 16 for the number of blocks that have
+// arrived, 16 for signals of the caller. Four words are used in turn: while a team meets at one, its first block clears
+// the one after next, which no block reads any more.
 struct Team {
     u64* words; // 4, zeroed
     u32 rank, blocks, turn;
 
-    // A meeting: returns the sum of all `add` (of the blocks' first threads) to every thread. What was written before
-    // is visible afterwards, to loads that go to the L2 cache.
+    // A meeting: waits for all blocks, and returns to every thread the sum of the `add` of the blocks' first threads.
+    // What was written before is visible afterwards, to loads that go to the L2 cache.
     DEVICE u64 meet(u64 add) {
         __shared__ u64 sum;
         __syncthreads();
@@ -57,7 +58,7 @@ struct Team {
     }
 };
 
-// The lane that owns edge `e` of a warp's edges, from the inclusive sums of the lanes' numbers of edges.
+// Returns the lane that owns edge `e` of a warp's edges, given the inclusive sums of the lanes' numbers of edges.
 template <typename I> DEVICE u32 owner_of(I e, I inclusive) {
     u32 low = 0;
 #pragma unroll
@@ -68,7 +69,7 @@ template <typename I> DEVICE u32 owner_of(I e, I inclusive) {
     return low;
 }
 
-// Number of entries of a frontier that each of `warps` takes at a time.
+// Returns the number of entries of a frontier that each of `warps` warps takes at a time.
 DEVICE u32 share(u32 entries, u32 warps) {
     const u32 each = (entries + warps - 1) / warps;
     return each < 1 ? 1 : each > 32 ? 32 : each;

@@ -12,7 +12,7 @@
 
 #define TILE (THREADS * ITEMS)
 
-// The last of `count` segments that starts at `element` or before.
+// Returns the last of `count` segments that starts at `element` or before.
 template <typename I> DEVICE u64 segment_of(const I* offsets, u64 count, u64 element) {
     u64 low = 0, high = count;
     while (low + 1 < high) {

@@ -1,5 +1,5 @@
-// From CSR to CSC in little memory, one stretch of entries after another: the caller has sorted a stretch by column,
-// stably, and each column's entries are appended to those of earlier stretches.
+// From CSR to CSC in little memory, one range of consecutive entries ("stretch") after another: the caller has sorted a
+// stretch by column, stably, and each column's entries are appended to those of earlier stretches.
 //
 //     columns  0 2 | 2 | 1 2 | 0 3      sorted   0 0 1 2 2 2 3       cursor of each column: where its next entry goes
 //                                       sources  0 5 3 1 2 4 6

@@ -122,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     u32 key[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) key[i] = at + i * 32 < have ? columns[first + at + i * 32] : 0;
-    // Beyond the end: the largest window, which is sorted after every entry.
+    // Elements beyond the end get the largest window, which is sorted after every entry.
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) key[i] = at + i * 32 < have ? keys[key[i]] : ~0u;
     sort_tile<false>(
@@ -179,7 +179,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
         }
         more = __syncthreads_or(threadIdx.x == THREADS - 1 && start < first + have);
         base += THREADS;
-        // A digit without entries may have as many sources as one with many.
+        // A digit without entries may have as many sources as one with many entries.
         if (more)
             for (u32 digit = base / tiles; digit < RADIX && digits[digit] == (digit + 1 < RADIX ? digits[digit + 1] : u32(n));
                  digit++)

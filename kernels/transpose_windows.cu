@@ -87,7 +87,7 @@ DEVICE u32 row_of_entry(const I* offsets, const Rows* marks, u32 entry) {
     return low;
 }
 
-// Whether the last window before w that is not empty is a long column, and ends where w begins.
+// True if the last window before w that is not empty is a long column, and ends where w begins.
 DEVICE bool ends_long(const u32* begin, u32 w) {
     u32 low = w - 1;
     if (begin[low] == begin[w]) {
@@ -123,7 +123,7 @@ struct Source {
 // Loops over a warp's lines: all for which there is room, or only those that it has.
 #define EACH_LINE(i) _Pragma("unroll") for (int i = 0; i < LINES; i++)
 #define EACH_LINE_THERE(i) EACH_LINE(i) if (i < lines)
-// Whether a lane has an entry in the line.
+// Whether a lane has an entry in line i.
 #define HERE(i) ((i) * 32 < left)
 
 // A name's half of a word of counts.
@@ -139,9 +139,9 @@ DEVICE uint4 starts_of_names(const Source& a, const Window& w, bool by_number, u
     return {two_halves(at[0], at[1]), two_halves(at[2], at[3]), two_halves(at[4], at[5]), two_halves(at[6], at[7])};
 }
 
-// Orders the entries of a window, for which LINES * THREADS are enough. `counts`: a warp's number of entries of each
-// column, by name, two counts per word. A lane without an entry loads another's: conditional loads would be branches,
-// one per line.
+// Orders the entries of a window, which has at most LINES * THREADS of them. `counts`: a warp's number of entries of
+// each column, by name, two counts per word. A lane without an entry loads another's: conditional loads would be
+// branches, one per line.
 template <int LINES> DEVICE void place_entries(const Source& a, u32* all_entries, V* all_values, const Window& w, u32* counts) {
     u32* entries = all_entries + w.first;
     V* to_values = all_values + w.first;
@@ -151,7 +151,7 @@ template <int LINES> DEVICE void place_entries(const Source& a, u32* all_entries
     const u32 from = warp * lines * 32 + lane;
     const int left = int(min(size, (warp + 1) * lines * 32)) - int(from);
     const bool by_number = names_by_number(w.columns);
-    // Eight names at a time.
+    // Counts are cleared and added up for eight names at a time.
     const u32 stride = by_number ? (w.columns + 7) / 8 : WINDOW / 8, name_bits = by_number ? 32 - __clz(w.columns - 1 | 1) : WINDOW_BITS;
     u32* mine = counts + warp * stride * 4;
     u32 entry[LINES], place[LINES], equal[LINES];

@@ -8,7 +8,7 @@ typedef SCALAR T;
 typedef OFFSET I;
 typedef TARGET J;
 
-// The places of a row's entries on one side of the diagonal.
+// Sets begin .. end to the places of a row's entries on one side of the diagonal.
 DEVICE void on_side(const I* offsets, const u32* columns, u64 row, u32 upper, u64& begin, u64& end) {
     begin = offsets[row];
     end = offsets[row + 1];

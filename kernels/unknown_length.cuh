@@ -2,5 +2,5 @@
 #pragma once
 #include "common.cuh"
 
-// A length that no row has: a matrix with as many columns is not passed to these kernels.
+// A length that no row has: matrices with this many columns are not passed to these kernels.
 constexpr u32 UNKNOWN = 0xffffffffu;

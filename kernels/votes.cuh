@@ -16,7 +16,7 @@ DEVICE void vote(u32& equal, u32 number, u32 bit) {
         : "r"(number), "r"(bit));
 }
 
-// Lanes whose number has the same lowest BITS bits as this lane's.
+// Returns the lanes whose number has the same lowest BITS bits as this lane's.
 template <int BITS> DEVICE u32 equal_lanes(u32 number) {
     u32 equal = ALL;
 #pragma unroll

@@ -126,7 +126,7 @@ impl<'a, B: Assemble> Integers<'a, B> {
     /// Each element minus `base`, as the offsets of `lines` rows or columns.
     ///
     /// # Errors
-    /// Unless they ascend from `base` to `base + entries`.
+    /// If they do not ascend from `base` to `base + entries`.
     fn offsets(self, backend: &B, base: u32, lines: usize, entries: usize) -> Result<Offsets<B>> {
         if self.len() != lines.saturating_add(1) {
             let text = format!("{} offsets for {lines} rows or columns", self.len());

@@ -8,7 +8,7 @@ use crate::mixing::mixed;
 use crate::parallel::of_stretches;
 use crate::scalar::Scalar;
 
-/// The number of elements that a thread takes at once, which is a millisecond of work or less.
+/// The number of elements that a thread takes at a time, which is a millisecond of work or less.
 const AT_ONCE: usize = 1 << 16;
 
 impl<T: Scalar> Arrays<'_, T, Host> {

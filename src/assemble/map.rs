@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Scalar, Symmetry};
 
-/// The map from the values of triplets to those of the matrix. It is made once for a pattern and used for every new set
-/// of values, as in a time loop.
+/// The map from the values of triplets to those of the matrix. It is built once for a pattern and used for every new
+/// set of values, as in a time loop.
 ///
 /// ```
 /// use residua::{Host, Triplets, assemble::Assembly};

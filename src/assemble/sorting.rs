@@ -15,8 +15,8 @@ use crate::matrix::Csr;
 use crate::scalar::{Element, Offset, Scalar};
 use std::ops::Deref;
 
-/// With this many triplets or more it pays to examine their order, since their indices no longer fit a cache (64 MiB).
-/// Sorting fewer, with a gather by number, costs little.
+/// With this many triplets or more it is worthwhile to examine their order, since their indices no longer fit a cache
+/// (64 MiB). Sorting fewer, with a gather by number, costs little.
 const MANY: usize = 1 << 24;
 
 /// The number of samples of the indices, and the length of each.
@@ -109,8 +109,8 @@ impl Pattern {
         self.symmetry != Symmetry::General
     }
 
-    /// Adds the mirror image of each entry. Those of diagonal entries do not count, and go to an extra row after the
-    /// last.
+    /// Adds the mirror image of each entry. The mirror images of diagonal entries are not used: they go to an extra row
+    /// after the last.
     fn mirrored<B: RunSums>(
         &self,
         backend: &B,
@@ -160,7 +160,8 @@ fn build<T: Scalar, B: RunSums>(
     Ok((Csr::from_parts_unchecked(rows, columns, offsets, indices, summed), assembly))
 }
 
-/// The runs in the form that this backend sums fastest if they are used repeatedly; `firsts` holds the starts of runs.
+/// Returns the runs in the form that this backend sums fastest if they are used repeatedly; `firsts` holds the starts
+/// of runs.
 fn keep<B: RunSums>(
     backend: &B,
     triplets: usize,
@@ -179,8 +180,8 @@ fn keep<B: RunSums>(
 /// Column indices and row offsets.
 type Structure<B> = (<B as Backend>::Vec<u32>, Offsets<B>);
 
-/// The structure of the matrix, and the result of `keep`, which is called with the starts of runs, the number of runs
-/// that are nonzeros, and the sources.
+/// Sorts the triplets. Returns the structure of the matrix and the result of `keep`, which is called with the starts of
+/// runs, the number of runs that are nonzeros, and the sources.
 fn sort<B: RunSums, W: Offset, R>(
     backend: &B,
     pattern: &Pattern,
@@ -364,7 +365,7 @@ mod tests {
         Triplets::from_parts(rows, columns, is, js, values).unwrap()
     }
 
-    /// Checks on small inputs the code paths that only large ones take.
+    /// Checks, on small inputs, the code paths that only large inputs take.
     #[test]
     fn all_ways_give_the_same_order() {
         for (rows, columns, n) in [(1, 1, 0), (1, 1, 9), (300, 1, 700), (40, 40, 3000)] {

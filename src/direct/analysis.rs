@@ -49,7 +49,7 @@ pub struct Analysis {
     pub flops: f64,
     /// Estimated seconds of everything else: ordering, symbolic analysis, scaling, copies and solves.
     pub overhead: f64,
-    /// The method that found the fill-reducing ordering. None for dense QR, which has no ordering, and for supernodal
+    /// The method that found the fill-reducing ordering. `None` for dense QR, which has no ordering, and for supernodal
     /// LU, which always uses a column minimum degree ordering.
     pub order: Option<OrderKind>,
     /// True if the forecast is exact, as for Cholesky, LDL^H, LU in fronts and dense QR. For other kinds of LU it is an
@@ -81,7 +81,7 @@ impl Kind {
 }
 
 impl Analysis {
-    /// The number of multiplications in dense blocks that take the same time.
+    /// The number of multiplications in dense blocks that would take as long as this factorisation.
     pub fn in_blocks(&self) -> f64 {
         if self.kind == Kind::Lu { self.flops / COLUMN_BY_COLUMN } else { self.flops }
     }

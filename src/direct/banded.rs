@@ -1,15 +1,16 @@
-//! LU with partial pivoting inside a band, for matrices of few diagonals: no order, no structure, one pass.
+//! LU with partial pivoting inside a band, for matrices of few diagonals. It needs no ordering and no symbolic
+//! analysis.
 //!
-//! Golub and Van Loan, "Matrix Computations" (4th edition), section 4.3.5; the layout is that of LAPACK's `gbtrf`. Of
-//! the matrix with two diagonals below the main one and one above, a column of the factors holds (`*`: room that
-//! exchanges of rows fill)
+//! Golub and Van Loan, "Matrix Computations" (4th edition), section 4.3.5; the layout is that of LAPACK's `gbtrf`. For
+//! a matrix with two diagonals below the main one and one above, a column of the factors holds (`*`: space for the fill
+//! of row exchanges)
 //!
 //! ```text
 //! * * 1 0 -1 -2          <- row minus column, from -(below + above) to below
 //! ```
 //!
-//! An x is handed out only if its backward error is that of a stable method and A is regular beyond doubt, or if its
-//! residual is small in all rows, whatever the condition is. Else the caller has to turn to [`super::Direct`].
+//! An x is returned only if its backward error is that of a stable method and A is certainly nonsingular, or if its
+//! residual is small in all rows, whatever the condition number is. Otherwise the caller has to use [`super::Direct`].
 
 use super::condition;
 use super::goal::norm;
@@ -20,14 +21,14 @@ use crate::error::{Error, Result};
 use crate::parallel::both;
 use std::sync::OnceLock;
 
-/// The backward error of an x that is handed out, beside ||A||_F ||x|| + ||b||: partial pivoting gives 1e-15 unless
-/// factors grow.
+/// The largest backward error of an x that is returned, relative to ||A||_F ||x|| + ||b||: partial pivoting gives 1e-15
+/// unless factors grow.
 const BACKWARD: f64 = 1e-13;
-/// The reciprocal condition number from which on A is regular beyond doubt.
+/// With at least this reciprocal condition number, A is certainly nonsingular.
 const REGULAR: f64 = 1e-10;
-/// The relative residual that will do whatever the condition is.
+/// The relative residual that suffices whatever the condition number is.
 const ASKED: f64 = 1e-10;
-/// Norms between these are sums of squares that have neither underflowed nor overflowed.
+/// A norm in this range is the root of a sum of squares that has neither underflowed nor overflowed.
 const SAFE: std::ops::Range<f64> = 1e-140..1e140;
 
 /// A square matrix of few diagonals, and its factors.
@@ -36,20 +37,20 @@ pub struct Banded<T> {
     n: usize,
     below: usize,
     above: usize,
-    /// A, column by column, from the diagonal above to the one below.
+    /// A, column by column, each from the uppermost diagonal to the lowest.
     a: Vec<T>,
-    /// U above the multipliers of L, likewise, with `below` more rows; its diagonal inverted, because a division takes
-    /// as long as four products.
+    /// The factors, column by column, with `below` more rows: U above the multipliers of L. U's diagonal is inverted,
+    /// because a division takes as long as four products.
     factors: Vec<T>,
     /// The row that each step exchanged with its own.
     pivots: Vec<u32>,
     /// ||A||_F.
     norm: f64,
-    /// Whether A is regular beyond doubt; not set where that was not looked at yet.
+    /// Whether A is certainly nonsingular; unset as long as that is unknown.
     regular: OnceLock<bool>,
 }
 
-/// Indices of either width.
+/// Indices of 32 or 64 bits.
 trait Index: Copy {
     fn place(self) -> usize;
 }
@@ -67,11 +68,11 @@ impl Index for u64 {
 }
 
 impl<T: Factorable> Banded<T> {
-    /// The factors of a matrix of `n` rows and columns in CSR, or with `by_columns` in CSC, whose duplicates add up.
-    /// None if it has `widest` diagonals or more, or an entry that is not finite.
+    /// Factorises a matrix of `n` rows and columns, given in CSR, or in CSC if `by_columns`. Duplicate entries are
+    /// added up. Returns `None` if it has `widest` diagonals or more, or an entry that is not finite.
     ///
     /// # Errors
-    /// If the arrays are not those of a matrix, and if memory runs out.
+    /// If the arrays do not describe a matrix, or if memory runs out.
     pub fn new(
         n: usize,
         by_columns: bool,
@@ -105,7 +106,7 @@ impl<T: Factorable> Banded<T> {
         if starts.len() != n + 1 || u32::try_from(n).is_err() || !(0..n).all(|line| fits(ends(line))) {
             return Err(Error::InvalidMatrix("offsets that are not those of the entries".into()));
         }
-        // How far entries are after and before the diagonal in their line.
+        // The largest distances of entries after and before the diagonal in their line.
         let (mut after, mut before) = (0, 0);
         for line in 0..n {
             let (start, end) = ends(line);
@@ -146,18 +147,18 @@ impl<T: Factorable> Banded<T> {
         let mut banded =
             Self { n, below, above, a, factors, pivots, norm: square.sqrt(), regular: OnceLock::new() };
         if !banded.factorise() {
-            // Whether A is singular is for others to say.
+            // A zero pivot does not prove that A is singular; that is left to other methods.
             let _ = banded.regular.set(false);
         }
         Ok(Some(banded))
     }
 
-    /// Returns whether no pivot is zero.
+    /// Computes the factors. Returns false if a pivot is zero.
     fn factorise(&mut self) -> bool {
         let Self { n, below, above, factors, pivots, .. } = self;
         let (n, below, diagonal) = (*n, *below, *below + *above);
         let tall = diagonal + below + 1;
-        // The last column that a row above has reached through exchanges.
+        // The last column that exchanged rows have reached so far.
         let mut reach = 0;
         let size = |value: T| value.re().abs() + value.im().abs();
         for j in 0..n {
@@ -204,29 +205,29 @@ impl<T: Factorable> Banded<T> {
         self.n
     }
 
-    /// How many diagonals there are below the main one, and above.
+    /// The numbers of diagonals below and above the main one.
     pub fn widths(&self) -> (usize, usize) {
         (self.below, self.above)
     }
 
-    /// A, column by column, each from the diagonal that is farthest above to the one farthest below; entries outside of
-    /// A are zero.
+    /// A, column by column, each from the uppermost diagonal to the lowest; entries outside of A are zero.
     pub fn diagonals(&self) -> &[T] {
         &self.a
     }
 
-    /// Whether A is regular beyond doubt: shown by a solution, or by an estimate of the condition number.
+    /// True if A is certainly nonsingular, as shown by a solution or by an estimate of the condition number.
     pub fn is_regular(&self) -> bool {
         *self.regular.get_or_init(|| SAFE.contains(&self.norm) && self.looks_regular())
     }
 
-    /// x of op(A) x = b, with factors that are kept. Returns whether A is regular beyond doubt and the backward error
-    /// of x that of a stable method; else x is as it was.
+    /// Solves op(A) x = b with the factors. Returns true if A is certainly nonsingular and the backward error of x is
+    /// that of a stable method; otherwise x is unchanged.
     pub fn solve(&self, op: Op, b: &[T], x: &mut [T]) -> bool {
         self.solve_if(op, b, x, |_| false)
     }
 
-    /// The same for one solve: a small residual in all rows is enough, and spares the condition number.
+    /// Solves A x = b like `solve`, for a single solve: a residual that is small in all rows suffices, and saves the
+    /// estimate of the condition number.
     pub fn solve_once(&self, b: &[T], x: &mut [T]) -> bool {
         self.solve_if(Op::None, b, x, |told| self.is_small_in_all_rows(told))
     }
@@ -250,7 +251,7 @@ impl<T: Factorable> Banded<T> {
         good
     }
 
-    /// x, and its residual.
+    /// Computes x with the factors, and its residual.
     fn candidate(&self, op: Op, b: &[T], size: f64) -> (Vec<T>, Told) {
         let mut x = b.to_vec();
         self.substitute(op, &mut x);
@@ -260,7 +261,7 @@ impl<T: Factorable> Banded<T> {
         (x, Told { residual: norm(&r), scale, size })
     }
 
-    /// x by the factors, in place.
+    /// Replaces b by x, using the factors.
     fn substitute(&self, op: Op, x: &mut [T]) {
         let conjugate = |x: &mut [T]| x.iter_mut().for_each(|x| *x = x.conj());
         if op.conjugates() {
@@ -278,7 +279,7 @@ impl<T: Factorable> Banded<T> {
     }
 
     fn substitute_plain(&self, x: &mut [T]) {
-        // Of three and five diagonals the loops below have lengths that the compiler knows.
+        // For three and five diagonals the compiler knows the lengths of the loops.
         match (self.below, self.above) {
             (1, 1) => self.substitute_fixed::<1, 2>(x),
             (2, 2) => self.substitute_fixed::<2, 4>(x),
@@ -286,7 +287,8 @@ impl<T: Factorable> Banded<T> {
         }
     }
 
-    /// `UNDER` multipliers a column and `OVER` entries of U above the diagonal, or 0 where those are any numbers.
+    /// `substitute` with `UNDER` multipliers per column and `OVER` entries of U above the diagonal; 0 stands for
+    /// numbers that are known only at run time.
     fn substitute_fixed<const UNDER: usize, const OVER: usize>(&self, x: &mut [T]) {
         let diagonal = self.below + self.above;
         let tall = diagonal + self.below + 1;
@@ -370,7 +372,7 @@ impl<T: Factorable> Banded<T> {
         }
     }
 
-    /// The same of three diagonals, row by row.
+    /// `take_product` for three diagonals, row by row.
     fn take_product_of_three(&self, x: &[T], r: &mut [T]) {
         // Columns j - 1, j and j + 1: their entries below, on and above the diagonal are in row j.
         let (columns, _) = self.a.as_chunks::<3>();
@@ -382,7 +384,7 @@ impl<T: Factorable> Banded<T> {
         r[last] = r[last] - columns[last - 1][2] * x[last - 1] - columns[last][1] * x[last];
     }
 
-    /// Sums of magnitudes, by rows and columns.
+    /// The sum of the magnitudes in each row, and in each column.
     fn sums(&self) -> (Vec<f64>, Vec<f64>) {
         let (height, above) = (self.below + self.above + 1, self.above);
         let (mut rows, mut columns) = (vec![0.0; self.n], vec![0.0; self.n]);
@@ -397,8 +399,9 @@ impl<T: Factorable> Banded<T> {
         (rows, columns)
     }
 
-    /// Whether a residual is small beside b, its rounding errors included, with rows in any units: a row's norm is its
-    /// largest entry, or the sum of them, up to the root of their number.
+    /// True if the residual, including its rounding errors, is small relative to b for any scaling of rows. The norm of
+    /// a row is taken to be the sum of its magnitudes, which exceeds the 2-norm by at most the root of the number of
+    /// entries.
     fn is_small_in_all_rows(&self, told: &Told) -> bool {
         let terms = (self.below + self.above + 1) as f64;
         let error = (told.residual + (terms + 2.0) * f64::EPSILON * told.scale) * terms.sqrt();
@@ -412,7 +415,8 @@ impl<T: Factorable> Banded<T> {
         error <= ASKED * told.size * (least / most)
     }
 
-    /// A solution with a part in every direction that is small, or else the estimate of LAPACK, shows it.
+    /// True if A is certainly nonsingular. This is shown by a small residual for a right-hand side with components in
+    /// all directions, or else by LAPACK's estimate of the condition number.
     fn looks_regular(&self) -> bool {
         let b: Vec<T> = (1..=self.n).map(|k| T::from_f64((k as f64).cos())).collect();
         if self.is_small_in_all_rows(&self.candidate(Op::None, &b, norm(&b)).1) {
@@ -430,7 +434,7 @@ impl<T: Factorable> Banded<T> {
     }
 }
 
-/// The residual of a candidate: its norm, ||A||_F ||x|| + ||b||, and ||b||.
+/// The norm of a candidate's residual, ||A||_F ||x|| + ||b||, and ||b||.
 struct Told {
     residual: f64,
     scale: f64,
@@ -446,7 +450,7 @@ mod tests {
         Integers::Short(list)
     }
 
-    /// A band with rows that have to be exchanged, by rows; and its full form.
+    /// A band matrix by rows, whose rows have to be exchanged.
     fn band(n: usize, below: usize, above: usize) -> (Vec<u32>, Vec<u32>, Vec<Complex<f64>>) {
         let (mut starts, mut across, mut values, mut state) = (vec![0], Vec::new(), Vec::new(), 7_u64);
         let mut number = || {
@@ -456,7 +460,7 @@ mod tests {
         for row in 0..n {
             for column in row.saturating_sub(below)..(row + above + 1).min(n) {
                 across.push(column as u32);
-                // Without rows below there is no pivot but the diagonal.
+                // Without diagonals below the main one, its entries are the pivots.
                 let (small, shift) = match (row == column, below) {
                     (true, 0) => (1.0, 3.0),
                     (true, _) => (1e-3, 0.0),

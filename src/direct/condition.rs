@@ -28,7 +28,7 @@ fn place_of_largest<T: Factorable>(x: &[T]) -> usize {
     places.into_iter().fold(none, |best, other| if other.1 > best.1 { other } else { best }).0
 }
 
-/// Applies a factor to one or two vectors; two at once read the factor only once.
+/// Applies a factor to one or two vectors; for two vectors the factor is read only once.
 fn apply<T: Factorable>(factor: &Factor<T>, transposed: bool, x: &mut Vec<T>, other: Option<&mut Vec<T>>) {
     match other {
         Some(other) => factor.apply_both(transposed, x, other),
@@ -120,7 +120,7 @@ pub(super) fn forward_error<T: Factorable>(
     estimate(n, &forward, &back).map(|error| error / largest).filter(|error| error.is_finite())
 }
 
-/// A product of a matrix with a vector, and with another one that may come along.
+/// Multiplies a matrix by a vector, and by a second one if it is given.
 pub(super) type Forward<'a, T> = &'a dyn Fn(&mut Vec<T>, Option<&mut Vec<T>>);
 
 /// A lower bound of the 1-norm of a matrix B of n columns, from products with B (`forward`) and B^T (`back`).

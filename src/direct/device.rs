@@ -55,9 +55,9 @@ pub struct OnDevice<T: Scalar, B: DirectBackend> {
     /// Whether the ordering in use was computed here, not by the library.
     ordered: bool,
     same_bits: bool,
-    /// Whether the backend factorises itself.
+    /// Whether the backend factorises with its own code instead of a library.
     own: bool,
-    /// Whether scaling and pairs of the structure at hand are those of other values.
+    /// Whether scaling and pairs of the current structure were computed for other values.
     stale: bool,
 }
 
@@ -72,8 +72,8 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
     /// Chooses the strategies to try and copies A. The first solve factorises.
     ///
     /// # Errors
-    /// If the matrix is not square, the backend has no library ([`FactorSteps::factor_library`]), there is too little
-    /// memory for the copy, or the device fails.
+    /// If the matrix is not square, the backend has neither a library ([`FactorSteps::factor_library`]) nor its own
+    /// factorisation, there is too little memory for the copy, or the device fails.
     pub fn planned(backend: &B, a: &Csr<T, B>, options: DeviceOptions) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         let own = backend.has_fronts() && !(options.library && backend.factor_library().is_ok());
@@ -170,7 +170,8 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         self.solve_while(b, x, tolerance, &mut || true)
     }
 
-    /// The same, but stops when `going` returns false; it is called between factorisations of different kinds.
+    /// [`OnDevice::solve`] that stops when `going` returns false; `going` is called between factorisations of different
+    /// kinds.
     ///
     /// # Errors
     /// As [`OnDevice::solve`].
@@ -212,7 +213,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
             if !solved {
                 self.current = None;
                 if way.fronts && self.stale {
-                    // With pairs and scaling for the values at hand it may succeed.
+                    // It may succeed with pairs and scaling for the current values.
                     self.at = 0;
                 } else {
                     self.reasons.push((way.name(), Reason::Stagnated));
@@ -236,7 +237,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         })
     }
 
-    /// Solves for `count` right-hand sides at once, stored one after the other, with one refinement step each. Returns
+    /// Solves for `count` right-hand sides together, stored one after another, with one refinement step each. Returns
     /// ||b - A x|| / ||b|| for each.
     ///
     /// # Errors
@@ -273,8 +274,8 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
             .collect()
     }
 
-    /// Computes factors with the next strategies until one succeeds, if there are none. Returns whether there are
-    /// factors.
+    /// Tries the remaining strategies until one gives factors, unless there are factors already. Returns whether there
+    /// are factors.
     fn factorise(&mut self, going: &mut dyn FnMut() -> bool) -> bool {
         while self.current.is_none() && self.at < self.ways.len() {
             let way = self.ways[self.at];
@@ -319,7 +320,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         }
     }
 
-    /// The structure of fronts that the host finds, in the backend's memory.
+    /// Computes the structure of fronts on the host, and sets it up in the backend's memory.
     fn analysed_in_fronts(&mut self) -> Result<Box<dyn Factors<T, B>>, Reason> {
         let start = Instant::now();
         let host = in_doubles(self.a.to_host(&self.backend).map_err(refused)?);
@@ -332,7 +333,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         made.map_err(refused)
     }
 
-    /// The analysis of a library.
+    /// Analyses the matrix with the library.
     fn analysed_by_library(&mut self, way: Way) -> Result<Box<dyn Factors<T, B>>, Reason> {
         let start = Instant::now();
         if way.matched && self.matched.is_none() {
@@ -361,7 +362,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         let fits = |factors: &dyn Factors<T, B>| factors.estimate().peak <= room(factors.estimate());
         self.same_bits = self.options.deterministic && made.as_ref().is_ok_and(|made| fits(&**made));
         if self.options.deterministic && !self.same_bits && made.is_ok() {
-            // Reproducible factors take up to ten times the memory, so give them up.
+            // Reproducible factors take up to ten times the memory, so the next attempt gives up reproducibility.
             drop(made);
             made = self.analysed_in(way, order.as_deref().filter(|_| self.ordered), false);
         }

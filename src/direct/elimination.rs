@@ -29,7 +29,7 @@ pub(super) struct Elimination {
     pub(super) entries: f64,
     /// Multiplications of the factorisation.
     pub(super) flops: f64,
-    /// The elimination tree and column counts if they are known; whoever needs them takes them away.
+    /// The elimination tree and column counts if they are known; the first user takes them.
     counted: Mutex<Option<Counted>>,
     /// The structure of fronts, computed when it is first needed.
     tree: OnceLock<Arc<Tree>>,
@@ -101,7 +101,7 @@ impl Elimination {
         Ok(Self { order, kind, entries, flops, counted: Mutex::default(), tree: OnceLock::new() })
     }
 
-    /// The natural ordering of a matrix so small that it may be taken as dense.
+    /// The natural ordering of a matrix so small that it is treated as dense.
     pub(super) fn natural(n: usize) -> Self {
         let size = n as f64;
         Self {

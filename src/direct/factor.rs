@@ -106,7 +106,7 @@ pub(super) fn as_reason(error: crate::Error) -> Reason {
     Reason::Refused(error.to_string())
 }
 
-/// A solve with N vectors, each with a vector of work.
+/// A solve with N vectors, each with its workspace.
 type SolvePairs<'a, T, const N: usize> = &'a dyn Fn([(&mut [T], &mut [T]); N]);
 
 impl<T: Factorable> Factor<T> {
@@ -132,7 +132,7 @@ impl<T: Factorable> Factor<T> {
             Kind::SupernodalLu => Self::supernodal(a, options, structures),
             Kind::ShiftedLdlt => Ok(Self::regular(kind, Regular::shifted(a, options)?)),
             Kind::Regularised => {
-                // A second attempt is for least squares, which rows must not be scaled for.
+                // A second attempt solves a least-squares problem, for which rows must not be scaled.
                 let rows_too = !rough && a.rows() == a.columns();
                 Ok(Self::regular(kind, Regular::around(a, rows_too, options)?))
             }
@@ -389,7 +389,7 @@ impl<T: Factorable> Factor<T> {
         }
     }
 
-    /// The same for two vectors, which reads the factor once.
+    /// [`Factor::apply`] for two vectors, which reads the factor once.
     pub(super) fn apply_both(&self, transposed: bool, x: &mut Vec<T>, y: &mut Vec<T>) {
         let n = x.len();
         let work = || vec![T::default(); n];
@@ -418,7 +418,7 @@ impl<T: Factorable> Factor<T> {
         }
     }
 
-    /// The same for several vectors. Fronts are read once for all of them; other factors once for each.
+    /// [`Factor::apply`] for several vectors. Fronts are read once for all of them, other factors once for each.
     pub(super) fn apply_several<const N: usize>(&self, transposed: bool, columns: &mut [Vec<T>; N]) {
         let n = columns.first().map_or(0, Vec::len);
         let mut works: [Vec<T>; N] = std::array::from_fn(|_| Vec::new());
@@ -475,7 +475,7 @@ impl Prepared {
         self.leave(transposed, x);
     }
 
-    /// What comes before M^-1 or M^-T.
+    /// Applies the permutation and scaling before M^-1 or M^-T.
     fn enter<T: Scalar>(&self, transposed: bool, x: &mut Vec<T>) {
         let Prepared { scaling, rows } = self;
         if transposed {
@@ -485,7 +485,7 @@ impl Prepared {
         *x = permuted(x, rows.new_to_old());
     }
 
-    /// What comes behind it.
+    /// Applies the permutation and scaling after M^-1 or M^-T.
     fn leave<T: Scalar>(&self, transposed: bool, x: &mut Vec<T>) {
         let Prepared { scaling, rows } = self;
         if !transposed {

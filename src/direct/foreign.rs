@@ -27,8 +27,8 @@ use num_complex::Complex;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Smaller jobs end before a caller could want to stop them: orderings and structures with fewer rows, and LU
-/// factorisations, whose factors may be full, with fewer rows still.
+/// Smaller jobs finish before a caller could want to stop them. The limit on rows is lower for LU than for orderings
+/// and structures, because the factors of LU may be full.
 const LONG_ROWS: usize = 5000;
 const LONG_LU_ROWS: usize = 500;
 pub const LONG_FLOPS: f64 = 3e8;
@@ -216,7 +216,7 @@ impl<T> DenseQr<T> {
 }
 
 /// The types of entries that can be factorised: `f64` and `Complex<f64>`. Single precision is converted
-/// ([`Scalar::Double`]): factorisations of its own would be a tenth of this crate's compiled code, and factors in
+/// ([`Scalar::Double`]): separate factorisations for it would be a tenth of this crate's compiled code, and factors in
 /// double precision need fewer refinement steps.
 pub trait Factorable: Scalar<Real = f64> {
     /// Cholesky without `epsilon` and `delta`, or LDL^H that replaces pivots of magnitude at most `epsilon` by `delta`.
@@ -242,10 +242,10 @@ pub trait Factorable: Scalar<Real = f64> {
     /// multiplied by L^-1, where L is the unit lower triangle in the same rows of `left`; then the product of the rows
     /// of `left` below L with them is subtracted from the rows below.
     fn eliminate_within(left: &[Self], height: usize, from: usize, width: usize, right: &mut [Self]);
-    /// The same if the rows of L and the rows below are stored separately, with L in the top rows of `left`.
+    /// `eliminate_within` if the rows of L and the rows below are stored separately, with L in the top rows of `left`.
     fn eliminate_apart(left: &[Self], height: usize, width: usize, upper: &mut [Self], below: &mut [Self]);
-    /// Subtracts the product of rows `from..` of `left`, whose columns have `height` rows, and `right` from the last
-    /// rows of `target`.
+    /// Subtracts a product from the last rows of `target`: rows `from..` of `left`, whose columns have `height` rows,
+    /// times `right`.
     fn subtract_product(left: &[Self], height: usize, from: usize, right: &[Self], target: &mut [Self]);
     /// Dense QR with column pivoting; A is stored by columns.
     fn qr_factor(rows: usize, columns: usize, a: &[Self], minimum_norm: bool) -> DenseQr<Self>;

@@ -1,9 +1,9 @@
-//! The structure of fronts for a backend that eliminates them in its own memory: scaling, matching, order of elimination
-//! and tree, found on the host.
+//! The structure of fronts for a backend that eliminates them in its own memory: scaling, matching, order of
+//! elimination and tree, computed on the host.
 //!
-//! A matrix that is symmetric, or Hermitian, gets the same rows and columns in the same order, with rows that a
-//! symmetric matching pairs in one block of pivots; LU chooses pivots among them as it likes. Of others a matching
-//! brings large entries to the diagonal.
+//! For a symmetric or Hermitian matrix, rows and columns have the same order, and rows that a symmetric matching pairs
+//! are in one block of pivots, among which LU chooses freely. For other matrices, a matching brings large entries to
+//! the diagonal.
 
 use super::factor::caught;
 use super::frontal::{Preparation, Tree, plan};
@@ -20,7 +20,7 @@ use crate::scalar::Scalar;
 use num_traits::Float;
 use std::sync::Arc;
 
-/// What the host finds out for the values at hand.
+/// The structure that the host computes for the current values.
 pub(super) struct Structure {
     tree: Arc<Tree>,
     scaling: Scaling,
@@ -30,14 +30,14 @@ pub(super) struct Structure {
 }
 
 impl Structure {
-    /// For a factorisation with numbers of type `D` that may take at most `flop_limit` operations.
+    /// Computes the structure for a factorisation in type `D` that may take at most `flop_limit` operations.
     pub(super) fn new<D: Scalar>(a: &Csr<D::Double>, flop_limit: f64) -> Result<Self, Reason> {
         let unit = <D::Real as Float>::epsilon();
         caught(|| Self::found(a, crate::scalar::Real::to_f64(unit), flop_limit))
     }
 
     fn found<T: Factorable>(a: &Csr<T>, unit: f64, flop_limit: f64) -> Result<Self, Reason> {
-        // A multiplication and an addition.
+        // A multiplication comes with an addition, and each counts as an operation.
         let options = DirectOptions { flop_limit: flop_limit / 2.0, ..DirectOptions::default() };
         let mut structures = Structures::default();
         let symmetric =
@@ -67,7 +67,7 @@ impl Structure {
         })
     }
 
-    /// The plan with blocks of at most `block` columns.
+    /// Returns the plan with blocks of at most `block` columns.
     pub(super) fn plan<T: Factorable>(&self, a: &Csr<T>, block: u32) -> FrontPlan {
         let Self { tree, scaling, rows, partners, least } = self;
         plan(a, tree, &Preparation { scaling, rows: rows.as_ref(), partners, least: *least, block })
@@ -83,13 +83,13 @@ mod tests {
     use crate::scalar::Real;
     use num_complex::Complex;
 
-    /// Factors by a plan, as a device would make them: each front is put together as a dense matrix.
+    /// Factors computed by a plan as a device would do it: each front is assembled as a dense matrix.
     struct Reference<'a, T> {
         plan: &'a FrontPlan,
         factors: Vec<T>,
     }
 
-    /// The inverse of an n x n matrix by columns, with pivots from columns.
+    /// Returns the inverse of an n x n matrix stored by columns, with partial pivoting.
     fn inverse<T: Factorable>(a: &[T], n: usize) -> Vec<T> {
         let mut a = a.to_vec();
         let mut inverse: Vec<T> =
@@ -254,7 +254,7 @@ mod tests {
             check("components", &many, block);
             check::<Complex<f64>>("waves", &generate::helmholtz_absorbing([15, 14, 1], 10.0).unwrap(), block);
         }
-        // Where rows are pairs, their blocks hold both.
+        // If rows are paired, both are in the same block.
         check("program", &generate::quadratic_program(120, 60, 10.0, 1).unwrap(), 8);
         check("saddle point", &generate::stokes([8, 7, 1], 1.0, true).unwrap(), 8);
         check("circuit", &generate::circuit(200, 1e3, 1).unwrap(), 8);

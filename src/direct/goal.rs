@@ -59,11 +59,11 @@ fn scaled_norm(sizes: impl Iterator<Item = f64> + Clone) -> f64 {
 /// Diagonal weights that multiply residuals before norms are taken; `None` means the identity.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Weights {
-    /// Turns a residual of the scaled matrix into one of the caller's matrix.
+    /// Factors that turn a residual of the scaled matrix into one of the caller's matrix.
     pub(crate) plain: Option<Vec<f64>>,
-    /// The same, and each row divided by its norm in the caller's matrix; `None` if rows are not weighted.
+    /// The factors in `plain`, divided by the norm of each row of the caller's matrix; `None` if rows are not weighted.
     pub(crate) rows: Option<Vec<f64>>,
-    /// Turns a solution of the scaled system into one of the caller's system.
+    /// Factors that turn a solution of the scaled system into one of the caller's system.
     pub(crate) columns: Option<Vec<f64>>,
 }
 
@@ -76,8 +76,8 @@ impl Weights {
     }
 }
 
-/// The reciprocals of norms, in units in which the largest and the smallest of them are as far from one; 0 where a norm
-/// is zero.
+/// Returns the reciprocals of norms, multiplied by the geometric mean of the largest and the smallest norm; 0 for a
+/// norm of zero.
 pub(super) fn inverses(norms: &[f64]) -> Vec<f64> {
     let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
     norms
@@ -99,7 +99,7 @@ pub(super) struct Goal<'a> {
 }
 
 impl<'a> Goal<'a> {
-    /// `tolerance` times the norms of b, with and without weighted rows.
+    /// Targets of `tolerance` times the norm of b, with and without weighted rows.
     pub(super) fn new<T: Scalar>(weights: &'a Weights, b: &[T], tolerance: f64) -> Self {
         let size = weighted_norm(weights.plain.as_deref(), b);
         let rows = match &weights.rows {
@@ -109,7 +109,7 @@ impl<'a> Goal<'a> {
         Self { weights, norm: tolerance * size, rows: if rows.is_finite() { rows } else { 0.0 } }
     }
 
-    /// ||r|| in the caller's units.
+    /// ||r|| for the caller's matrix.
     pub(super) fn norm_of<T: Scalar>(&self, r: &[T]) -> f64 {
         weighted_norm(self.weights.plain.as_deref(), r)
     }

@@ -20,8 +20,8 @@ const STEPS: usize = 8;
 /// large as those of x.
 ///
 /// After a pivot was perturbed, M^-1 may be much smaller than A^-1, and x may have a larger error than any solve with M
-/// shows. The vector that reveals it may be small compared with x if columns have different units. So all steps except
-/// the first are measured in column units.
+/// shows. The vector that reveals it may be small compared with x if columns have different units. Therefore all steps
+/// except the first are measured in column units.
 pub(super) fn is_inverse<T: Factorable>(a: &Csr<T>, factor: &Factor<T>, x: &[T]) -> bool {
     let mut random = Random::new(0x696e_7665);
     let mut part = || random.between(0.5, 1.0) * if random.below(2) == 0 { 1.0 } else { -1.0 };

@@ -15,7 +15,7 @@ use crate::scalar::Scalar;
 use crate::work::{self, Stage};
 use num_traits::Float;
 
-/// A pivot is zero up to this many rounding units of the largest entry of its column.
+/// A pivot counts as zero up to this many rounding units of the largest entry of its column.
 pub(super) const NO_PIVOT: f64 = 4.0;
 
 /// The diagonal entry is the pivot if it is at least this fraction of the largest magnitude in its column. The matching
@@ -23,7 +23,7 @@ pub(super) const NO_PIVOT: f64 = 4.0;
 /// refinement compensates for growth (Li and Demmel, SuperLU_DIST, ACM Trans. Math. Softw. 29, 2003). Measured on a
 /// circuit with 10^5 nodes: 1.2 s to a residual of 5e-12, compared with more than 70 s for a fraction of 1e-3.
 pub(super) const PREFER_DIAGONAL: f64 = 1e-8;
-/// The same fraction for a second attempt, if the first was not accurate enough.
+/// The value of [`PREFER_DIAGONAL`] for a second attempt, if the first was not accurate enough.
 pub(super) const PREFER_LARGE: f64 = 0.1;
 
 /// `going` is called after this many columns.
@@ -63,8 +63,8 @@ impl<T: Scalar> Triangle<T> {
     }
 
     /// Subtracts `value` times column j from x. The rows of a column differ, so four entries can be loaded before the
-    /// first one is stored. Most multiplications of a factorisation are done here; as a function of its own, the loop
-    /// can use all registers.
+    /// first one is stored. Most multiplications of a factorisation are done here; in a separate function, the loop can
+    /// use all registers.
     #[inline(never)]
     fn take_away(&self, j: usize, value: T, x: &mut [T]) {
         let range = self.starts[j]..self.starts[j + 1];
@@ -260,7 +260,8 @@ impl<T: Scalar> Lu<T> {
             if diagonal && x[column as usize].abs() >= preferred {
                 pivot = column;
             } else if pivot == NONE {
-                // There is no candidate: take the diagonal if it is no pivot row yet, else the first row that is none.
+                // There is no candidate: take the diagonal if it is not a pivot row yet, else the first row that is
+                // not.
                 pivot = column;
                 if step_of[column as usize] != NONE {
                     while step_of[spare] != NONE {

@@ -4,12 +4,12 @@
 //! A -> Hermitian?  Cholesky, LDL^H --------------------------> refinement -> flexible GMRES -> checked x, or the
 //!   -> symmetric?  matching, scaling, ordering, L D L^T
 //!   -> else        matching, scaling, ordering, LU            with residuals   preconditioned   next factorisation,
-//!   -> at last     L D L^H of a regular matrix near A,        in twice the     by the           or the reasons
+//!   -> finally     L D L^H of a nonsingular matrix near A,     in twice the     by the           or the reasons
 //!                  dense QR with column pivoting              precision        factor
 //! ```
 //!
 //! The crate faer does the work on dense blocks, but its reports of success are not trusted: each factor is checked to
-//! be finite, panics are caught, and "solved" is reported only after b - A x was computed anew.
+//! be finite, panics are caught, and "solved" is reported only after b - A x was recomputed.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -22,7 +22,7 @@
 //! | `frontal` | LU and L D L^T with static pivoting, in dense fronts |
 //! | `symmetric` | ordering and structure of L D L^T in fronts |
 //! | `lu` | sparse LU, column by column |
-//! | `regular` | factors of a regular matrix near one that is singular |
+//! | `regular` | factors of a nonsingular matrix near a singular one |
 //! | `foreign` | calls to faer, once for each type of entries |
 //! | `triangular` | substitution, if A can be permuted to triangular form |
 //! | `banded` | [`Banded`]: LU of a matrix with few diagonals |

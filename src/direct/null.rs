@@ -16,7 +16,7 @@ const IDLE: usize = 4;
 
 /// |A v|_i is zero if it is at most this many rounding units of (|A| |v|)_i. Rounding the entries of A and of v costs
 /// one unit; matrices that are assembled from sums with cancellation have some more. Componentwise Laplacians have 1 to
-/// 2, free elastic bodies up to 10, and regular matrices with a condition number of 1e13 have 1000 and more.
+/// 2, free elastic bodies up to 10, and nonsingular matrices with a condition number of 1e13 have 1000 and more.
 pub(crate) const NULL_UNITS: f64 = 16.0;
 
 /// The largest |A v|_i / (|A| |v|)_i in rounding units, with A v in twice the working precision. Infinite if v is zero
@@ -40,8 +40,8 @@ pub(crate) fn null_ratio<T: Scalar>(a: &Csr<T>, v: &[T]) -> f64 {
     })
 }
 
-/// The ratio of the vector nearest to the null space of A that inverse iteration with the factor finds. A ratio of at
-/// most [`NULL_UNITS`] proves that A is singular up to rounding of its entries.
+/// Searches for a null vector by inverse iteration with the factor, and returns the smallest ratio (`null_ratio`) that
+/// it finds. A ratio of at most [`NULL_UNITS`] proves that A is singular up to rounding of its entries.
 pub(super) fn nearest_to_null<T: Factorable>(a: &Csr<T>, factor: &Factor<T>) -> f64 {
     let n = a.columns();
     let mut random = Random::new(0x6e75_6c6c);

@@ -23,10 +23,10 @@ pub enum Kind {
     FrontalLdlt,
     /// P R A C Q = L U, column by column, for factors with few entries per row.
     Lu,
-    /// The same in dense fronts, whose structure is computed before: pivots are chosen inside of diagonal blocks, to
+    /// LU in dense fronts, whose structure is computed beforehand: pivots are chosen inside of diagonal blocks, to
     /// which a matching has moved large entries, and small pivots are replaced. For factors with many entries per row.
     FrontalLu,
-    /// The same in dense blocks (supernodes), with unrestricted row pivoting.
+    /// LU in dense blocks (supernodes), with unrestricted row pivoting.
     SupernodalLu,
     /// L D L^H of A + s I with a small s, as a preconditioner, for a Hermitian A that is singular or nearly so.
     ShiftedLdlt,
@@ -146,12 +146,14 @@ impl DirectOptions {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct DeviceOptions {
-    /// Whether a library factorises where the backend has found one; else the backend does itself, where it can.
+    /// Whether to factorise with a library if the backend has found one; otherwise the backend factorises with its own
+    /// code, if it can.
     pub library: bool,
-    /// Whether the order of elimination is found here, on all threads of the host; else the library finds one.
+    /// Whether the fill-reducing ordering is computed here, on all threads of the host; otherwise the library computes
+    /// one.
     pub dissect: bool,
-    /// Whether the same input must give the same bits, if the library supports it and there is memory for it: up to ten
-    /// times that of factors that differ in their last bits.
+    /// Whether the same input must give the same bits, if the library supports it and there is memory for it.
+    /// Reproducible factors take up to ten times the memory.
     pub deterministic: bool,
     /// The maximum memory of the factorisation in bytes, at most the free memory.
     pub memory_limit: u64,

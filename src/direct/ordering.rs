@@ -59,7 +59,7 @@ fn in_parts(graph: &Adjacency<'_>, order: &Permutation, levels: u32) -> Eliminat
     Elimination { order: sorted, parts: sizes }
 }
 
-/// The part of each vertex; `None` if the first separator would be too large.
+/// Returns the part of each vertex; `None` if the first separator would be too large.
 fn parts(parent: &[u32], levels: u32) -> Option<Vec<u32>> {
     let n = parent.len();
     let mut size = vec![1_u32; n];

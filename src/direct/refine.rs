@@ -27,7 +27,7 @@ pub(super) const LEAST: f64 = 0.01;
 /// r may grow by this factor, due to rounding, while A^H r falls.
 const LEVEL: f64 = 1.0 + 1e-6;
 
-/// With fewer numbers than this, another thread does not pay.
+/// With fewer numbers than this, another thread saves no time.
 pub(super) const FEW: usize = 1 << 13;
 
 /// The largest magnitude.
@@ -118,7 +118,7 @@ pub(crate) fn magnitudes<T: Scalar>(a: &Csr<T>, row: usize, x: &[T]) -> f64 {
 /// If the componentwise backward error is at most this, x solves a nearby system, and refinement may improve it.
 const NEARBY: f64 = 1e-8;
 
-/// A row-wise bound of the rounding errors in a residual in twice the working precision.
+/// A row-wise bound on the rounding errors in a residual computed in twice the working precision.
 fn doubt<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> Vec<T> {
     let unit = <T::Real as Float>::epsilon().to_f64() * if T::COMPLEX { 4.0 } else { 1.0 };
     let bound = |row: usize| {
@@ -218,8 +218,8 @@ pub(super) fn refine<T: Factorable>(
             best.iterations += spent;
             d
         } else if best.normal.is_some() && factor.has_normal() {
-            // r no longer falls, so a solve with r would have errors of that size; A^H r is small, and a solve with it
-            // has not.
+            // r no longer decreases, so a solve with r would have errors of that size. A^H r is small, and so are the
+            // errors of a solve with it.
             let mut d = adjoint_product(a, &r);
             factor.apply_normal(&mut d);
             best.steps += 1;
@@ -259,7 +259,8 @@ pub(super) fn refine<T: Factorable>(
             (best.residual, best.norm, best.largest) =
                 (goal.size_of(&plain), goal.norm_of(&plain), largest(&plain));
             if best.residual <= goal.norm {
-                // Adds the doubt of rounding to the residual: if x is very large, b itself may be lost in the sums.
+                // Adds a bound on the rounding errors of the residual: if x is very large, b itself may be lost in the
+                // sums.
                 best.residual += goal.size_of(&doubt(a, b, &x));
             }
             best.normal_of_x = normal.map(|_| normal_residual(a, &plain));

@@ -1,5 +1,5 @@
-//! Factors of a regular matrix near one that is singular or nearly so. They do not invert A, but with refinement and
-//! flexible GMRES they solve every consistent system.
+//! Factors of a nonsingular matrix near one that is singular or nearly so. They do not invert A, but with refinement
+//! and flexible GMRES they solve every consistent system.
 //!
 //! Hermitian A: L D L^H of A + s I. A null vector of A has the eigenvalue s instead of a pivot of rounding errors. An
 //! eigenvalue l far above s is changed by a relative s / l, which is the factor by which each refinement step contracts
@@ -118,7 +118,7 @@ impl<T: Factorable> Regular<T> {
         Self::factorised(&Self::quasi_definite(&a)?, scaling, a.rows(), options)
     }
 
-    /// Entries and multiplications of [`Regular::around`].
+    /// The numbers of entries and of multiplications of [`Regular::around`].
     pub(super) fn size(a: &Csr<T>, options: &DirectOptions) -> Result<(f64, f64), Reason> {
         let (structure, _) = symmetric_structure(&Self::quasi_definite(a)?, options)?;
         Ok((structure.len_val() as f64, foreign::symmetric_flops(&structure)))

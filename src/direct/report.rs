@@ -150,22 +150,23 @@ impl fmt::Display for Reason {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct DirectReport {
-    /// Whether the returned x meets the tolerance in two norms of b - A x, computed anew: the 2-norm, and the 2-norm
+    /// Whether the returned x meets the tolerance in two norms of the recomputed b - A x: the 2-norm, and the 2-norm
     /// with each row divided by the norm of that row of A.
     pub solved: bool,
-    /// Whether x is as accurate as working precision allows, although it misses the tolerance: A is regular, and
+    /// Whether x is as accurate as working precision allows, although it misses the tolerance: A is nonsingular, and
     /// another refinement step with an accurate residual changes nothing.
     pub precision_limited: bool,
     /// The proof that A is singular, if it was requested and found.
     pub singularity: Option<Singularity>,
     /// The kind of factorisation that gave x.
     pub kind: Kind,
-    /// ||b - A x|| in the 2-norm, computed anew with products and sums in twice the working precision.
+    /// ||b - A x|| in the 2-norm, recomputed with products and sums in twice the working precision.
     pub residual_norm: f64,
     /// ||b - A x|| / ||b||.
     pub relative_residual: f64,
-    /// The same with x as a sum of two numbers in working precision; [`Direct::second`](super::Direct::second) gives
-    /// the second parts. It is less than [`DirectReport::relative_residual`] if the rounding of x limits that one.
+    /// ||b - A x|| / ||b|| with x as a sum of two numbers in working precision;
+    /// [`Direct::second`](super::Direct::second) gives the second parts. It is less than
+    /// [`DirectReport::relative_residual`] if the rounding of x limits that one.
     pub two_part_residual: f64,
     /// ||b - A x|| / (||A|| ||x|| + ||b||) in the maximum norm: the relative change of A and b for which x would be
     /// exact. Rigal and Gaches, J. ACM 14 (1967).
@@ -230,11 +231,11 @@ pub struct DeviceSeconds {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct DeviceReport {
-    /// Whether ||b - A x||, computed anew, meets the tolerance.
+    /// Whether ||b - A x||, recomputed from x, meets the tolerance.
     pub solved: bool,
     /// The kind of factorisation that gave x.
     pub kind: Kind,
-    /// ||b - A x|| in the 2-norm, computed anew with products and sums in twice the working precision.
+    /// ||b - A x|| in the 2-norm, recomputed with products and sums in twice the working precision.
     pub residual_norm: f64,
     /// ||b - A x|| / ||b||.
     pub relative_residual: f64,
@@ -246,9 +247,9 @@ pub struct DeviceReport {
     pub estimate: FactorEstimate,
     /// Times since the matrix or its current values were set.
     pub seconds: DeviceSeconds,
-    /// Name and release of the library; none if the backend factorised itself.
+    /// Name and release of the library; `None` if the backend factorised with its own code.
     pub library: Option<String>,
-    /// Whether the order of elimination is ours.
+    /// Whether this crate computed the fill-reducing ordering.
     pub dissected: bool,
     /// Whether the same input gives the same bits, as far as the library guarantees it.
     pub same_bits: bool,

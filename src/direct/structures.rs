@@ -32,10 +32,10 @@ const ALIKE: f64 = 1e-3;
 const LARGE_FRONTS_FROM: f64 = 1e3;
 
 /// Multiplications per row above which a Hermitian matrix is factorised in dense fronts, by all threads, instead of by
-/// the library on one thread. For Cholesky factors both take the same time on one thread at three times this number. With
-/// two threads, fronts take 1.1 times as long for a mesh in two dimensions (3000 multiplications per row) and 0.76 times
-/// as long for a mesh in three (2 10^5 per row); measured on the Xeon of an H200 machine, 2026-11-28. Large matrices with
-/// small separators have their own rule: [`Structures::suits_fronts`].
+/// the library on one thread. For Cholesky factors both take the same time on one thread at three times this number.
+/// With two threads, fronts take 1.1 times as long for a mesh in two dimensions (3000 multiplications per row) and 0.76
+/// times as long for a mesh in three (2 10^5 per row); measured on the Xeon of an H200 machine, 2026-11-28. Large
+/// matrices with small separators have their own rule: [`Structures::suits_fronts`].
 pub(super) const FRONTS_FROM: f64 = 1e4;
 
 /// The maximum number of unmatched rows and columns that are reported.
@@ -62,7 +62,7 @@ pub(super) struct Structures {
 struct LargeOrder {
     order: Permutation,
     size: OrderSize,
-    /// The elimination tree and column counts; whoever needs them takes them away.
+    /// The elimination tree and column counts; the first user takes them.
     counted: Mutex<Option<Counted>>,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct MatchedRows {
     pub(super) prepared: Prepared,
     /// The number of rows that could be matched with columns.
     pub(super) matched: usize,
-    /// The rows and columns that could not.
+    /// The unmatched rows and columns.
     pub(super) unmatched: Unmatched,
 }
 

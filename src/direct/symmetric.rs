@@ -30,7 +30,7 @@ pub(super) struct SymmetricPlan {
     pub(super) tree: Arc<Tree>,
     /// True if no rows are paired and the diagonal is positive: A may be positive definite.
     pub(super) may_be_definite: bool,
-    /// The row that each one is paired with, itself where it is alone; nothing where all are.
+    /// The partner of each row, or the row itself if it has none; empty if no rows are paired.
     pub(super) partners: Vec<u32>,
 }
 

@@ -21,12 +21,12 @@ pub(super) struct Way {
     pub(super) blocks_of_two: bool,
     /// Whether rows are permuted by a matching, and scaled, before the factorisation.
     pub(super) matched: bool,
-    /// Whether the backend factorises in fronts itself, and not a library.
+    /// Whether the backend factorises in its own fronts instead of with a library.
     pub(super) fronts: bool,
 }
 
 impl Way {
-    /// LU in the backend's own fronts, with what a matching and scaling do among its structure.
+    /// LU in the backend's own fronts, whose structure includes a matching and scaling.
     pub(super) const FRONTS: Self =
         Self { kind: FactorKind::General, blocks_of_two: false, matched: false, fronts: true };
 

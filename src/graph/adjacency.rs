@@ -33,7 +33,7 @@ enum Pattern<'a, B: Backend> {
 
 impl<'a, B: GraphSteps> Adjacency<'a, B> {
     /// The graph of A + A^T, in the memory of any backend, as [`Adjacency::new`]. If the pattern is not symmetric, its
-    /// union with the transpose is made by sorting, with 16 bytes of temporary memory a nonzero.
+    /// union with the transpose is found by sorting, with 16 bytes of temporary memory per nonzero.
     ///
     /// # Errors
     /// As [`Adjacency::new`], and if the device fails.
@@ -79,8 +79,8 @@ impl<'a> Adjacency<'a> {
     ///
     /// Whether the pattern is symmetric is decided by Freivalds' test (R. Freivalds, "Probabilistic machines can use
     /// less running time", IFIP 1977) with two fixed pseudorandom vectors over the integers modulo 2^64: one pass over
-    /// the nonzeros in order of storage, and the probability of wrongly reporting "symmetric" is below 2^-57. Only the
-    /// quality of an ordering would suffer.
+    /// the nonzeros in order of storage, and the probability of wrongly reporting "symmetric" is below 2^-57. A wrong
+    /// answer would only make an ordering worse.
     ///
     /// # Errors
     /// If the matrix is not square, if it has 2^32 - 1 or more rows, or if memory runs out for A + A^T.
@@ -89,7 +89,8 @@ impl<'a> Adjacency<'a> {
     }
 
     /// The graph of a matrix whose pattern is known to be symmetric, without testing it. If it is not symmetric,
-    /// orderings are still permutations and levels still distances, but not those of the graph of A + A^T.
+    /// orderings are still valid permutations and levels still distances, but they are not those of the graph of A +
+    /// A^T.
     ///
     /// # Errors
     /// As [`Adjacency::new`].
@@ -112,10 +113,10 @@ impl<'a> Adjacency<'a> {
         })
     }
 
-    /// The same graph with other numbers.
+    /// The same graph with its vertices renumbered.
     ///
     /// # Errors
-    /// On an order of another length, or without memory.
+    /// If the order has a different length, or if memory runs out.
     pub(crate) fn renumbered(&self, order: &Permutation) -> Result<Adjacency<'static>> {
         let n = self.vertices;
         Error::check_dimension("length of the order", n, order.len())?;

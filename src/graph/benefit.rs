@@ -1,8 +1,8 @@
-//! Predicts whether renumbering pays, before it is done.
+//! Predicts, before a matrix is renumbered, whether this saves time.
 //!
 //! A product reads every entry of A once, and x in whole cache lines. In a good order, neighbouring rows share these
 //! lines; in a random order almost every entry needs its own. The lines that some windows of neighbouring rows touch
-//! are counted; the best case is taken to be twice the window's own share of x.
+//! are counted; in the best case, twice as many entries of x are assumed to be read as the window has rows.
 
 use crate::backend::{Backend, Host, OrderingPrice, with_offsets};
 use crate::error::Result;
@@ -10,12 +10,12 @@ use crate::matrix::Csr;
 use crate::scalar::{Offset, Scalar};
 use std::ops::Range;
 
-/// Rows of a window: few enough that their lines stay in a cache.
+/// The number of rows of a window, small enough that the lines of x that they touch stay in a cache.
 const WINDOW: usize = 1024;
-/// Windows in the sample, evenly spaced; each is one copy from a device.
+/// The number of windows in the sample, evenly spaced. Each is copied from a device separately.
 const WINDOWS: usize = 16;
 
-/// A prediction.
+/// The predicted costs and savings of a renumbering.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Benefit {
     saving: f64,
@@ -25,7 +25,7 @@ pub struct Benefit {
     start: f64,
 }
 
-/// Predicts the savings of reverse Cuthill-McKee for `products` products with A. This is an upper bound, since not
+/// Predicts how much time reverse Cuthill-McKee saves in `products` products with A. This is an upper bound, since not
 /// every graph has a good numbering. Reads about 16000 rows. `price` is that of the backend,
 /// [`GraphSteps::ordering_price`](crate::backend::GraphSteps::ordering_price).
 ///
@@ -47,7 +47,7 @@ pub fn predicted_benefit_on<V: Scalar, B: Backend>(
 ) -> Result<Benefit> {
     let value = size_of::<V>() as f64;
     let seen = Seen::of(backend, a, (price.line / size_of::<V>()).max(1))?;
-    // Bytes a row: those that a product streams, those that it gathers, and those that it would gather at best.
+    // Bytes per row: what a product reads and writes in order, what it gathers of x, and what it would gather at best.
     let a_row = |count: usize| count as f64 / seen.rows.max(1) as f64;
     let streamed = a_row(seen.entries) * (4.0 + value) + 4.0 + value;
     let gathered = a_row(seen.lines) * price.line as f64 * price.weight;
@@ -95,7 +95,7 @@ impl Seen {
     }
 }
 
-/// The entries in windows of rows.
+/// The range of entries of each window of rows.
 fn entries_of<B: Backend, O: Offset>(
     backend: &B,
     offsets: &B::Slice<O>,
@@ -140,7 +140,7 @@ impl Benefit {
         self.price
     }
 
-    /// The same without the seconds of loading and compiling, which happen once for many solves.
+    /// Seconds to compute the ordering and permute, without loading and compiling, which happen once for many solves.
     pub fn price_once_loaded(&self) -> f64 {
         self.price - self.start
     }

@@ -14,10 +14,10 @@ use std::iter;
 
 /// The reverse Cuthill-McKee ordering of A + A^T.
 ///
-/// Each component is ordered from its vertex of lowest degree, and from the far ends that George and Liu's search
-/// visits. If rows are short and vertices of lowest degree rare, one to three more of these are tried. The order of
-/// lowest bandwidth is kept. This takes two to seven traversals, two of them at a time; each reads the pattern (4 bytes
-/// a nonzero) at most once, and stops when its bandwidth exceeds that of an earlier one. The result depends only on the
+/// Each component is ordered starting from its vertex of lowest degree, and from the far ends that George and Liu's
+/// search visits. If rows are short and vertices of lowest degree rare, one to three more of them are tried. The order
+/// of lowest bandwidth is kept. This takes two to seven traversals, two at a time; each reads the pattern (4 bytes per
+/// nonzero) at most once, and stops when its bandwidth exceeds that of an earlier one. The result depends only on the
 /// pattern.
 ///
 /// For a matrix that is already in a good order (a grid row by row) this can raise the bandwidth: [`ordering`] compares
@@ -52,13 +52,13 @@ const MANY_VERTICES: usize = 1 << 13;
 #[derive(Clone, Copy)]
 struct Candidate {
     root: u32,
-    /// True for the far end of the tallest level structure so far: the search continues from it if its bandwidth is as
-    /// low as the best. Another vertex of lowest degree must give a lower one.
+    /// True for the far end of the tallest level structure so far: if the bandwidth from there is no larger than the
+    /// best, the search goes on to the next far end. Any other vertex must give a lower bandwidth.
     is_end: bool,
 }
 
 impl Candidate {
-    /// The largest bandwidth that is useful.
+    /// A traversal from this candidate is of no use if its bandwidth is larger than this.
     fn limit(self, best: &Sweep) -> usize {
         if self.is_end { best.bandwidth } else { best.bandwidth - 1 }
     }
@@ -115,7 +115,7 @@ pub(super) trait Sweeps<B: Backend> {
 
     fn vertices(&self) -> usize;
 
-    /// Stored neighbours of all vertices.
+    /// The number of stored neighbours, summed over all vertices.
     fn neighbours(&self) -> usize;
 
     /// Traverses every component, as [`GraphSteps::cuthill_mckee_first`].
@@ -125,7 +125,7 @@ pub(super) trait Sweeps<B: Backend> {
     fn several(&self, calls: Vec<(Roots<'_, B>, &mut B::Slice<u32>)>) -> Result<Vec<Vec<Sweep>>>;
 }
 
-/// A graph that is in the memory of one backend as a whole.
+/// A graph that is in the memory of one backend as a whole, not distributed.
 struct InWhole<'a, B: GraphSteps> {
     backend: &'a B,
     graph: GraphParts<'a, B>,
@@ -153,8 +153,8 @@ impl<B: GraphSteps> Sweeps<B> for InWhole<'_, B> {
 
 /// The Cuthill-McKee order (not reversed) of all components, in the memory of any backend: the vertex at each position.
 ///
-/// Every round traverses all components that still have a vertex to try, as many of them in parallel as the backend
-/// prefers.
+/// Every round traverses all components that still have a vertex to try. Several rounds run at the same time if the
+/// backend prefers that.
 ///
 /// # Errors
 /// If memory runs out, or if the device fails.
@@ -201,8 +201,8 @@ pub(super) fn order_by<B: Backend, S: Sweeps<B>>(backend: &B, sweeps: &S) -> Res
         if rounds.is_empty() {
             return Ok(order);
         }
-        // If the first traversal has already found the next candidates, the graph is connected, and a round has one
-        // vertex.
+        // If the first traversal has already found the next candidates, the graph is connected, and a round has only
+        // one candidate.
         let known_of = |round: &[Option<Candidate>]| {
             let root = round[0].map(|candidate| candidate.root);
             known.iter().find(|(sweep, _)| Some(sweep.root) == root)

@@ -23,7 +23,7 @@ pub fn bandwidth<V: Scalar>(a: &Csr<V>) -> usize {
 /// The bandwidth of P A P^T, without forming it.
 ///
 /// # Errors
-/// Unless A is square and the permutation as long as it has rows.
+/// If A is not square, or if the permutation does not have one element per row of A.
 pub fn bandwidth_permuted<V: Scalar>(a: &Csr<V>, permutation: &Permutation) -> Result<usize> {
     Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
     Error::check_dimension("length of the permutation", a.rows(), permutation.len())?;
@@ -50,7 +50,7 @@ pub fn profile<V: Scalar>(a: &Csr<V>) -> Result<u64> {
 /// The profile of P (A + A^T) P^T, without forming it.
 ///
 /// # Errors
-/// As [`profile`], and unless the permutation is as long as A has rows.
+/// As [`profile`], and if the permutation does not have one element per row of A.
 pub fn profile_permuted<V: Scalar>(a: &Csr<V>, permutation: &Permutation) -> Result<u64> {
     Error::check_dimension("length of the permutation", a.rows(), permutation.len())?;
     Ok(Host.envelope(Adjacency::new(a)?.parts(), Some(permutation.old_to_new()))?.1)

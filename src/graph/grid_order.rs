@@ -1,10 +1,10 @@
 //! Finds grids whose points are numbered in any order.
 //!
 //! A matrix with 5 points in two dimensions or 7 in three stays the matrix of a grid when its unknowns are renumbered,
-//! but their numbers no longer show it. The pattern does. Its graph has the edges of the grid; points on a face have
-//! one neighbour less, those on an edge two, and the corners three. So the counts of degrees are symmetric functions of
-//! the side lengths, which follow from them without a traversal. The distance of a point from a corner is the sum of
-//! its coordinates,
+//! but their numbers no longer show it. The pattern still does: its graph has the edges of the grid; points on a face
+//! have one neighbour less, those on an edge two, and the corners three. The number of vertices of each degree is
+//! therefore a symmetric function of the side lengths, and the side lengths follow from these numbers without a
+//! traversal. The distance of a point from a corner is the sum of its coordinates, counted from that corner:
 //!
 //! ```text
 //!     from the corner (0, 0, 0)        x + y + z
@@ -12,7 +12,7 @@
 //!     from the corner (0, 0, Z - 1)    x + y + (Z - 1 - z)
 //! ```
 //!
-//! so that three breadth-first searches (two in two dimensions) determine all coordinates. The two corners nearest to
+//! Three breadth-first searches (two in two dimensions) therefore determine all coordinates. The two corners nearest to
 //! the first are at the other ends of its two shortest sides, since no sum of sides is smaller than these. The result
 //! is verified, point by point and edge by edge.
 //!
@@ -29,7 +29,7 @@ use crate::matrix::Csr;
 use crate::scalar::Scalar;
 use std::ops::Range;
 
-/// Windows of rows in the sample, and rows of each.
+/// The number of windows of rows in the sample, and the number of rows of each.
 const WINDOWS: usize = 16;
 const WINDOW: usize = 64;
 
@@ -40,7 +40,7 @@ const MOST: usize = 6;
 /// coupled to all 26 around it, 62 if to 124.
 const FEW_DISTANCES: usize = 64;
 
-/// An order in which the unknowns are the points of a grid, row by row and plane by plane.
+/// The permutation that numbers the points of a grid row by row and plane by plane, and the grid's sizes.
 #[derive(Debug)]
 pub struct GridOrder<B: Backend = Host> {
     permutation: Permutation<B>,
@@ -64,9 +64,9 @@ impl<B: Backend> GridOrder<B> {
     }
 }
 
-/// The order in which the unknowns of a matrix are a grid in two or three dimensions, each coupled to its neighbours
-/// along the axes and to no other. None if the graph of A + A^T is not exactly that of a grid with at least two points
-/// along each axis. Values do not matter.
+/// The order in which the unknowns of a matrix form a grid in two or three dimensions, with each point coupled to its
+/// neighbours along the axes only. `None` if the graph of A + A^T is not exactly that of a grid with at least two
+/// points along each axis. Values do not matter.
 ///
 /// # Errors
 /// As [`Adjacency::new`].
@@ -78,8 +78,9 @@ pub fn grid_order<V: Scalar>(a: &Csr<V>) -> Result<Option<GridOrder>> {
     }
 }
 
-/// Returns whether a square matrix may be that of a grid in another order, from a few windows of rows: no row has more
-/// neighbours than a point of a grid, and they have more distances than in a grid's own order.
+/// Returns whether a square matrix may be that of a grid in another order, from a few windows of rows: true if no row
+/// has more neighbours than a point of a grid, and the entries are at more different distances from the diagonal than
+/// in a grid's own order.
 ///
 /// # Errors
 /// If memory runs out, or if the device fails.
@@ -90,7 +91,7 @@ pub fn may_be_a_grid<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Resul
     Ok(distances(backend, a, MOST)?.is_some_and(|distances| distances > MOST / 2))
 }
 
-/// Returns whether all entries in a few windows of rows are on as few diagonals as those of a grid in its own order.
+/// Returns whether the entries in a few windows of rows are on few diagonals, as they are for a grid in its own order.
 ///
 /// # Errors
 /// If memory runs out, or if the device fails.
@@ -101,8 +102,8 @@ pub fn has_few_diagonals<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> R
     Ok(distances(backend, a, 2 * FEW_DISTANCES)?.is_some_and(|distances| distances <= FEW_DISTANCES))
 }
 
-/// The number of distances from the diagonal at which a few windows of rows have entries; none if a row has more than
-/// `most` entries off the diagonal.
+/// The number of different distances from the diagonal at which a few windows of rows have entries; `None` if a row has
+/// more than `most` entries off the diagonal.
 fn distances<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>, most: usize) -> Result<Option<usize>> {
     let rows = a.rows();
     let starts = (0..rows).step_by(rows.div_ceil(WINDOWS).max(WINDOW));
@@ -123,8 +124,8 @@ fn distances<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>, most: usize) -> 
     Ok(Some(distances.len()))
 }
 
-/// The points along each axis of the grid that a graph may be, from the number of neighbours of each vertex alone: X >=
-/// Y >= Z, Z = 1 in two dimensions. None if no grid has these numbers of vertices of each degree.
+/// The number of points along each axis of the grid that a graph may be, found from the degrees of its vertices alone:
+/// X >= Y >= Z, Z = 1 in two dimensions. `None` if no grid has these numbers of vertices of each degree.
 ///
 /// # Errors
 /// If memory runs out, or if the device fails.
@@ -140,7 +141,8 @@ fn sizes_of_counts(vertices: usize, counts: [usize; MOST + 1]) -> Option<[usize;
     if counts.iter().sum::<usize>() != vertices {
         return None;
     }
-    // For p, q and r points in the interior of each side: their sum, the sum of the products of two, and their product.
+    // If the sides have p, q and r interior points: the sum of these, the sum of the products of two of them, and the
+    // product of all three (which is `inside`).
     match counts {
         [0, 0, 4, border, inside, 0, 0] if border % 2 == 0 => {
             let (p, q) = of_sum_and_product(border / 2, inside)?;
@@ -167,9 +169,9 @@ fn of_sum_and_product(sum: usize, product: usize) -> Option<(usize, usize)> {
     (smaller * (sum - smaller) == product).then_some((smaller, sum - smaller))
 }
 
-/// The order in which the vertices of a graph are the points of a grid with the sizes that [`grid_sizes`] returned, in
-/// the memory of any backend; the result is the same on each. The graph of a grid has up to 48 such orders; the result
-/// depends on the numbers of its corners. None if the graph is not that of the grid.
+/// The order in which the vertices of a graph form a grid with the sizes that [`grid_sizes`] returned, in the memory of
+/// any backend; the result is the same on each. A grid's graph has up to 48 such orders; the numbers of its corners
+/// decide which one is returned. `None` if the graph is not that of the grid.
 ///
 /// # Errors
 /// If memory runs out, or if the device fails.
@@ -197,7 +199,7 @@ pub fn grid_order_on<B: GraphSteps>(
     backend.gather::<u32, u32>(&first, &*backend.upload(corners.clone())?, &mut distances)?;
     let mut near: Vec<(u32, u32)> = backend.download(&*distances)?.into_iter().zip(corners).skip(1).collect();
     near.sort_unstable();
-    // The shortest side first; two dimensions have no third side.
+    // The axes with the shortest sides, the shortest first; in two dimensions there is no third axis.
     let across: &[usize] = if sizes[2] > 1 { &[2, 1] } else { &[1] };
     let mut others = [None, None];
     for (&axis, (distance, vertex)) in across.iter().zip(near) {
@@ -221,7 +223,7 @@ pub fn grid_order_on<B: GraphSteps>(
 mod tests {
     use super::*;
 
-    /// Vertices of each degree in a grid, counted point by point.
+    /// The number of vertices of each degree in a grid, counted point by point.
     fn counts(sizes: [usize; 3]) -> [usize; MOST + 1] {
         let mut counts = [0; MOST + 1];
         for point in 0..sizes.iter().product() {
@@ -251,7 +253,7 @@ mod tests {
     fn other_counts_are_those_of_no_grid() {
         let grid = counts([9, 7, 5]);
         assert_eq!(sizes_of_counts(9 * 7 * 5 + 1, grid), None, "a vertex of degree seven");
-        // One edge less between two interior points, and one more.
+        // An edge between two interior points is removed, then one is added.
         for (from, to) in [(6, 5), (5, 4), (4, 5)] {
             let mut counts = grid;
             (counts[from], counts[to]) = (counts[from] - 2, counts[to] + 2);

@@ -4,7 +4,7 @@ use super::Adjacency;
 use crate::backend::{Backend, GraphSteps, Host, UNREACHED};
 use crate::error::{Error, Result};
 
-/// Distances from the sources of a breadth-first search, and the vertices by distance.
+/// Distances from the sources of a breadth-first search, and the vertices ordered by distance.
 #[derive(Debug)]
 pub struct Levels<B: Backend = Host> {
     levels: B::Vec<u32>,
@@ -20,7 +20,7 @@ pub fn bfs(graph: &Adjacency<'_>, source: u32) -> Result<Levels> {
     bfs_from(graph, &[source])
 }
 
-/// Breadth-first search from several vertices at once: distances to the nearest.
+/// Breadth-first search from several vertices together: each vertex gets its distance from the nearest of them.
 ///
 /// # Errors
 /// As [`bfs`].
@@ -29,7 +29,7 @@ pub fn bfs_from(graph: &Adjacency<'_>, sources: &[u32]) -> Result<Levels> {
 }
 
 /// [`bfs_from`] in the memory of any backend. A radix sort puts the vertices in the order of their levels, with 16
-/// bytes of temporary memory a vertex.
+/// bytes of temporary memory per vertex.
 ///
 /// # Errors
 /// As [`bfs`], and if the device fails.
@@ -75,15 +75,15 @@ impl<B: Backend> Levels<B> {
         B::part(&self.vertices, self.starts[level]..self.starts[level + 1])
     }
 
-    /// Vertices of the largest level.
+    /// The number of vertices of the largest level.
     pub fn width(&self) -> usize {
         self.starts.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0)
     }
 }
 
 impl<B: GraphSteps> Levels<B> {
-    /// A breadth-first tree: for each vertex its smallest neighbour in the level before, for a source the vertex
-    /// itself; [`UNREACHED`] if no path leads there.
+    /// A breadth-first tree: each vertex's parent is its smallest neighbour in the previous level; a source is its own
+    /// parent; [`UNREACHED`] for vertices that were not reached.
     ///
     /// # Errors
     /// If `graph` has a different number of vertices, if memory runs out, or if the device fails.
@@ -154,7 +154,7 @@ pub fn connected_components_on<B: GraphSteps>(
     let n = graph.vertices();
     let mut smallest = backend.buffer(n)?;
     backend.components(graph.parts(), &mut smallest)?;
-    // The distinct smallest vertices, ascending, are numbered.
+    // Numbers the distinct smallest vertices in ascending order.
     let mut sorted = backend.buffer(n)?;
     backend.copy(&smallest, &mut sorted)?;
     backend.sort::<u32>(&mut sorted, 0..u32::BITS)?;
@@ -163,7 +163,6 @@ pub fn connected_components_on<B: GraphSteps>(
     let distinct = B::part(&distinct, 0..count);
     let mut number = backend.buffer::<u32>(count)?;
     backend.sequence::<u32>(&mut number)?;
-    // The sorted copy is no longer needed.
     let mut number_of = sorted;
     backend.scatter(&number, distinct, &mut number_of)?;
     let mut labels = backend.buffer(n)?;
@@ -185,7 +184,7 @@ impl<B: Backend> Components<B> {
         &self.labels
     }
 
-    /// Vertices of each component.
+    /// The number of vertices of each component.
     pub fn sizes(&self) -> &[usize] {
         &self.sizes
     }

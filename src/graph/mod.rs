@@ -12,7 +12,7 @@
 //!     | . . 1 . 4 |                                                        | . . . . 3 |
 //! ```
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
 //! | `adjacency` | the graph of a matrix: its own pattern if that is symmetric, else that of A + A^T |
 //! | `levels` | breadth-first levels and parents, connected components |
@@ -21,14 +21,14 @@
 //! | `peripheral` | pseudo-peripheral vertices |
 //! | `width` | the mean width of breadth-first levels, which differs between two and three dimensions |
 //! | `cuthill_mckee` | reverse Cuthill-McKee |
-//! | `grid_order` | the order in which a graph is a grid, if there is one |
-//! | `benefit` | predicts whether renumbering pays |
+//! | `grid_order` | the order in which a graph forms a grid, if there is one |
+//! | `benefit` | predicts whether renumbering saves time |
 //! | `permutation`, `permute` | checked permutations, of vectors and (P A P^T) of matrices |
 //! | `colouring` | greedy colours and maximal independent sets |
 //! | `envelope` | bandwidth and profile, also for a permutation that is not applied |
 //!
-//! Each of them works in the memory of any backend (functions that take one, and those that end in `_on`); without a
-//! backend it works on the host. The traversals are operations of the backend ([`crate::backend::GraphSteps`]).
+//! Everything works in the memory of any backend: functions whose names end in `_on`, or that take a backend, work
+//! there, and the others on the host. The traversals are operations of the backend ([`crate::backend::GraphSteps`]).
 
 mod adjacency;
 mod benefit;

@@ -22,28 +22,28 @@ impl PseudoPeripheral {
         self.vertex
     }
 
-    /// A vertex of lowest degree at the largest distance from it.
+    /// A vertex of lowest degree among those at the largest distance from [`PseudoPeripheral::vertex`].
     pub fn other_end(&self) -> u32 {
         self.other_end
     }
 
-    /// The largest distance from it.
+    /// The largest distance of any vertex from [`PseudoPeripheral::vertex`].
     pub fn eccentricity(&self) -> usize {
         self.eccentricity
     }
 
-    /// The largest number of vertices at the same distance from the start vertex.
+    /// The largest number of vertices at the same distance from [`PseudoPeripheral::vertex`].
     pub fn width(&self) -> usize {
         self.width
     }
 }
 
-/// The criterion by which the far end of a level structure becomes the new start.
+/// The criterion by which the search moves on to the far end of a level structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Criterion {
-    /// If its level structure is taller (George and Liu).
+    /// The far end's level structure is taller (George and Liu).
     Height,
-    /// If its level structure is taller, or equally tall and narrower.
+    /// The far end's level structure is taller, or equally tall and narrower.
     HeightAndWidth,
 }
 
@@ -55,7 +55,7 @@ impl Criterion {
 }
 
 /// George and Liu's search from `start`: it moves to the vertex of lowest degree among the farthest ones, as long as
-/// that makes the level structure taller.
+/// the level structure becomes taller.
 ///
 /// # Errors
 /// If `start` is not a vertex of the graph, or if memory runs out.

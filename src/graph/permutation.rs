@@ -1,4 +1,4 @@
-//! A permutation, checked when it is made.
+//! A permutation, which is checked when it is built.
 
 use crate::backend::{Backend, GraphSteps, Host};
 use crate::error::{Error, Result};
@@ -40,7 +40,7 @@ impl PartialEq for Permutation {
 impl Eq for Permutation {}
 
 impl<B: GraphSteps> Permutation<B> {
-    /// The permutation that reverses an order, which has the old number at each position, each number once.
+    /// The permutation that reverses an order; `order` holds the old number at each position, each number once.
     pub(super) fn reversed(backend: &B, order: &B::Slice<u32>) -> Result<Self> {
         let n = B::len(order);
         let (mut new_to_old, mut old_to_new) = (backend.zeros(n)?, backend.zeros(n)?);
@@ -168,7 +168,7 @@ impl Permutation {
     /// From the old number of each new one: the new order of the old rows.
     ///
     /// # Errors
-    /// Unless each number below the length occurs once; the message names the first that does not.
+    /// If a number below the length does not occur exactly once; the message names the first such number.
     pub fn from_new_to_old(new_to_old: Vec<u32>) -> Result<Self> {
         let old_to_new = inverse(&new_to_old)?;
         Ok(Self { new_to_old, old_to_new })

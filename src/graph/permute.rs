@@ -6,11 +6,11 @@ use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
 
-/// P A P^T: rows and columns are permuted alike, and the columns of each row sorted. Several threads, one pass over the
-/// nonzeros.
+/// P A P^T: rows and columns are permuted alike, and the columns of each row are sorted. Uses several threads, and one
+/// pass over the nonzeros.
 ///
 /// # Errors
-/// Unless A is square and the permutation as long as it has rows, or if memory runs out.
+/// If A is not square, if the permutation does not have one element per row of A, or if memory runs out.
 pub fn permute_symmetric<V: Scalar>(a: &Csr<V>, permutation: &Permutation) -> Result<Csr<V>> {
     permute_symmetric_on(&Host, a, permutation)
 }

@@ -1,10 +1,11 @@
 //! Breadth-first search of a distributed graph, whose vertices are divided among several ranks.
 //!
-//! Each rank owns some of the vertices and has their neighbours. All ranks have a bit for every visited vertex, so a
+//! Each rank owns some of the vertices and has their neighbours. All ranks have a bit for every visited vertex, so each
 //! level costs one exchange of n / 8 bytes between each pair of ranks; the local work is done by the backend
-//! ([`GraphSteps::bfs_reach`], [`GraphSteps::bfs_settle`]). A level follows the edges of its frontier, or goes from the
-//! unvisited vertices back to it, whichever reads less (Beamer, Asanovic and Patterson, "Direction-optimizing
-//! breadth-first search", SC 2012; the distribution by rows is that of Buluc and Madduri, SC 2011).
+//! ([`GraphSteps::bfs_reach`], [`GraphSteps::bfs_settle`]). A level is found from the edges of the frontier, or by
+//! searching backward from the unvisited vertices to the frontier, whichever reads less (Beamer, Asanovic and
+//! Patterson, "Direction-optimizing breadth-first search", SC 2012; the distribution by rows is that of Buluc and
+//! Madduri, SC 2011).
 
 use crate::backend::{Backend, Communicator, GraphRows, GraphSteps, OffsetsRef, Space, UNREACHED, VectorOps};
 use crate::error::{Error, Result};
@@ -12,11 +13,11 @@ use crate::matrix::Csr;
 use crate::scalar::Scalar;
 use std::ops::Range;
 
-/// Vertices in a word of bits.
+/// The number of vertices whose bits are in one word.
 const BITS: usize = u32::BITS as usize;
 
-/// The cost of a vertex in a search, in neighbours, in addition to its neighbours; and the number of neighbours after
-/// which a backward search has usually found a visited one.
+/// The cost of a vertex in a search, in addition to its neighbours and in units of one neighbour; and the number of
+/// neighbours after which a backward search has usually found a visited one.
 const OF_VERTEX: usize = 4;
 const ENOUGH: usize = 32;
 
@@ -39,11 +40,12 @@ pub struct SpreadLevels<B: Backend> {
     pub levels: B::Vec<u32>,
     /// Number of levels over all ranks: one more than the largest distance.
     pub count: usize,
-    /// Vertices reached over all ranks.
+    /// The number of vertices reached, over all ranks.
     pub reached: usize,
 }
 
-/// Contiguous ranges of vertices, multiples of 32 except for the last, that take about equally long to search.
+/// Contiguous ranges of vertices that take about equally long to search. The size of each, except for the last one, is
+/// a multiple of 32.
 ///
 /// # Errors
 /// If the matrix is not square, or `parts` is zero.
@@ -109,7 +111,7 @@ impl<'a, B: GraphSteps + VectorOps, C: Communicator<B>> SpreadGraph<'a, B, C> {
             OffsetsRef::Narrow(offsets) => OffsetsRef::Narrow(B::part(offsets, first..end + 1)),
             OffsetsRef::Wide(offsets) => OffsetsRef::Wide(B::part(offsets, first..end + 1)),
         };
-        // A rank without vertices may be in the middle of a word.
+        // The range of a rank without vertices may begin in the middle of a word.
         let first = if first == end { 0 } else { first };
         let rows =
             GraphRows { vertices: n, first, rows: own.len(), neighbours, offsets, indices: parts.indices };
@@ -162,7 +164,7 @@ impl<'a, B: GraphSteps + VectorOps, C: Communicator<B>> SpreadGraph<'a, B, C> {
     }
 }
 
-/// A bit for each vertex, set for the sources. If there are many, all words are copied from the host.
+/// Returns a bit for each vertex, set for the sources. If there are many sources, all words are copied from the host.
 fn source_bits<B: Backend>(backend: &B, n: usize, sources: &[u32]) -> Result<B::Vec<u32>> {
     let (words, of) =
         (n.div_ceil(BITS), |source: u32| (source as usize / BITS, 1_u32 << (source as usize % BITS)));
@@ -180,15 +182,16 @@ fn source_bits<B: Backend>(backend: &B, n: usize, sources: &[u32]) -> Result<B::
     Ok(bits)
 }
 
-/// Returns whether a backward search from `open` unvisited vertices reads less than following `edges`. It reads a bit
-/// of every vertex, and each open vertex reads neighbours until it finds one in the frontier; all of them have `left`
-/// neighbours. A single GPU decides by the same rule in a kernel (`pays` in `kernels/bfs.cu`).
+/// Returns whether a backward search from the `open` unvisited vertices reads less than following the `edges` edges of
+/// the frontier. The backward search reads a bit of every vertex, and the neighbours of each unvisited vertex until one
+/// of them is in the frontier; all unvisited vertices together have `left` neighbours. A single GPU decides by the same
+/// rule in a kernel (`pays` in `kernels/bfs.cu`).
 fn pulls(vertices: usize, neighbours: usize, edges: usize, left: usize, open: usize) -> bool {
     let looks = open as f64 * neighbours as f64 / edges.max(1) as f64;
     2.0 * edges as f64 > vertices as f64 / 8.0 + looks.min(left as f64)
 }
 
-/// Numbers gathered from all ranks.
+/// The numbers `own` of each rank, gathered from all ranks.
 pub(super) fn told_by_all<B: VectorOps, C: Communicator<B>, const N: usize>(
     space: &Space<B, C>,
     own: [u64; N],

@@ -1,14 +1,14 @@
 //! Reverse Cuthill-McKee of a distributed graph: each rank gets the order of the whole graph.
 //!
 //! ```text
-//! frontier, in order, known to all     each part: (place, neighbour) of its own vertices that nothing reached yet
+//! frontier, in order, known to all     each rank: (place, neighbour) of its own vertices that are not reached yet
 //! gathered by all                      sorted by (first place, degree, number): the next frontier, the same on all
 //! ```
 //!
-//! A level costs one exchange of the vertices that it finds. Each rank stores an order, a degree and a mark for every
-//! vertex, 9 bytes, and the neighbours of its own vertices only. Each rank sorts all vertices of a level, so only the
-//! reading of neighbours is divided. After A. Azad, M. Jacquelin, A. Buluc and E. G. Ng, "The reverse Cuthill-McKee
-//! algorithm in distributed-memory", IPDPS 2017, who also divide sending and sorting.
+//! Each level costs one exchange of the vertices that it finds. Each rank stores an order, a degree and a mark for
+//! every vertex, 9 bytes, and the neighbours of its own vertices only. Each rank sorts all vertices of a level, so only
+//! reading the neighbours is divided among the ranks. After A. Azad, M. Jacquelin, A. Buluc and E. G. Ng, "The reverse
+//! Cuthill-McKee algorithm in distributed-memory", IPDPS 2017, who also divide communication and sorting.
 
 use super::Permutation;
 use super::cuthill_mckee::{Sweeps, order_by};
@@ -46,7 +46,7 @@ struct Graph<'a, V: Scalar, C> {
     neighbours: usize,
 }
 
-/// Marks: the vertex is unvisited; a rank has found it on the current level; it has a position.
+/// The marks of vertices: unvisited; found by a rank on the current level; placed in the order.
 const UNSEEN: u8 = 0;
 const FOUND: u8 = 1;
 const PLACED: u8 = 2;
@@ -96,7 +96,7 @@ impl<'a, V: Scalar, C: Communicator<Host>> Graph<'a, V, C> {
         marks[root as usize] = PLACED;
         let (mut head, mut tail) = (0, 1);
         let (mut height, mut width, mut bandwidth, mut complete) = (0, 1, 0, true);
-        // All ranks see that a component has no neighbours left.
+        // All ranks notice by themselves when a component has no neighbours left.
         while complete && tail < order.len() && self.degrees[root as usize] > 0 {
             let mut children = self.children(marks, &order[head..tail], head)?;
             let mut end = tail;
@@ -123,8 +123,8 @@ impl<'a, V: Scalar, C: Communicator<Host>> Graph<'a, V, C> {
         Ok(Sweep { root, complete, vertices, height, width, bandwidth, end: last, peers: [None; 3] })
     }
 
-    /// The neighbours of a level that have no position yet. The level begins at position `head`. Each neighbour comes
-    /// with the position of the first vertex of the level that it is adjacent to.
+    /// The neighbours of a level that have no position yet, each with the position of the first vertex of the level
+    /// that it is adjacent to. The level begins at position `head`.
     fn children(&self, marks: &mut [u8], level: &[u32], head: usize) -> Result<Vec<[u32; 2]>> {
         let mut found = Vec::new();
         for (place, &vertex) in (head as u32..).zip(level) {
@@ -141,7 +141,7 @@ impl<'a, V: Scalar, C: Communicator<Host>> Graph<'a, V, C> {
         Ok(gathered(self.space, &found)?.as_chunks().0.to_vec())
     }
 
-    /// The vertices with the root's degree to try next, as [`Sweep::peers`] has them.
+    /// The vertices to try next that have the same degree as the root, as in [`Sweep::peers`].
     fn peers(&self, sweep: &Sweep, order: &[u32]) -> [Option<u32>; 3] {
         let degree = |vertex: u32| self.degrees[vertex as usize];
         let alike = order[1..sweep.vertices].iter().copied();
@@ -155,7 +155,7 @@ impl<'a, V: Scalar, C: Communicator<Host>> Graph<'a, V, C> {
     }
 }
 
-/// The numbers of all ranks, in the order of ranks.
+/// The numbers `own` of all ranks, in the order of the ranks.
 fn gathered<C: Communicator<Host>>(space: &Space<Host, C>, own: &[u32]) -> Result<Vec<u32>> {
     if C::ALONE {
         return Ok(own.to_vec());

@@ -4,13 +4,13 @@
 use super::Adjacency;
 use std::collections::VecDeque;
 
-/// A vertex with this many times the neighbours of the mean is a hub. Hubs are left out, as orders of minimum degree
-/// leave dense rows out until the end: through one, all vertices are near each other.
+/// A vertex with more than this many times the mean number of neighbours is a hub. Hubs are left out, because orders of
+/// minimum degree leave dense rows out until the end, and because all vertices are close to each other through a hub.
 pub(crate) const HUB: usize = 50;
 
-/// Mean number of vertices of a breadth-first level, over the levels from one end of the graph to the other; for a mesh
-/// this is about the size of a separator. It is computed for the component of the first vertex, or of the middle one if
-/// the former has less than half of all vertices; hubs are left out. 0 if there are no vertices.
+/// The mean number of vertices per breadth-first level, from one end of the graph to the other; for a mesh this is
+/// about the size of a separator. It is computed for the component of the first vertex, or of the middle one if the
+/// former has less than half of all vertices; hubs are left out. 0 if there are no vertices.
 ///
 /// ```
 /// use residua::{generate, graph};
@@ -39,7 +39,7 @@ pub fn level_width(graph: &Adjacency<'_>) -> f64 {
     from.reached.max(across.reached) as f64 / (from.height.max(across.height) + 1) as f64
 }
 
-/// The result of a search: number of vertices, levels below the first one, and the last vertex.
+/// The result of a search: the number of vertices, the number of levels after the first one, and the last vertex.
 struct Found {
     reached: usize,
     height: usize,
@@ -49,7 +49,7 @@ struct Found {
 /// Breadth-first searches of one graph, with their memory.
 struct Search<'a, 'g> {
     graph: &'a Adjacency<'g>,
-    /// Maximum number of neighbours of a vertex that is no hub.
+    /// Maximum number of neighbours of a vertex that is not a hub.
     most: usize,
     /// The number of the last search that found each vertex.
     marks: Vec<u8>,
@@ -58,12 +58,12 @@ struct Search<'a, 'g> {
 }
 
 impl Search<'_, '_> {
-    /// The first vertex from `vertex` on that is no hub; `vertex` if there is none.
+    /// The first vertex from `vertex` on that is not a hub; `vertex` if there is none.
     fn first_from(&self, vertex: usize) -> usize {
         (vertex..self.marks.len()).find(|&other| self.graph.degree(other) <= self.most).unwrap_or(vertex)
     }
 
-    /// A breadth-first search from `start` that does not pass through high-degree vertices.
+    /// A breadth-first search from `start` that does not pass through hubs.
     fn search(&mut self, start: usize) -> Found {
         self.round += 1;
         self.marks[start] = self.round;
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_space_is_wider_than_a_plane_and_a_plane_than_a_line() {
-        // From corner to corner there are 3 * 19 + 1 levels of 20^3 points.
+        // From corner to corner there are 3 * 19 + 1 levels, with 20^3 points in total.
         assert_eq!(width(&generate::poisson3d(20, 20, 20).unwrap()), 8000.0 / 58.0);
         assert_eq!(width(&generate::poisson2d(400, 20).unwrap()), 8000.0 / 419.0);
         assert_eq!(width(&Csr::identity(0).unwrap()), 0.0);
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_hub_does_not_make_a_line_wide() {
-        // Row 0 and column 0 are full, and so is the diagonal: without the hub nothing is left but single vertices.
+        // Row 0 and column 0 are full, and so is the diagonal: without the hub only isolated vertices are left.
         assert_eq!(width(&generate::arrow(3000).unwrap()), 1.0);
     }
 }

@@ -4,9 +4,9 @@
 //!
 //! ```text
 //! repeat   p^ = M^-1 p,  v = A p^,  alpha = rho / r_0.v
-//!          s = r - alpha v                                           kept in r's place
+//!          s = r - alpha v                                           stored in r
 //!          s^ = M^-1 s,  t = A s^,  omega = t.s / t.t
-//!          x = x + alpha p^ + omega s^,  r = s - omega t             stop where r.r is small
+//!          x = x + alpha p^ + omega s^,  r = s - omega t             stop when r.r is small
 //!          beta = (r_0.r / rho) (alpha / omega),  rho = r_0.r
 //!          p = r + beta (p - omega v)
 //! ```
@@ -94,7 +94,7 @@ pub struct BiConjugateGradients<T: Scalar, B: VectorOps> {
 }
 
 impl<T: Scalar, B: VectorOps> BiConjugateGradients<T, B> {
-    /// For `n` unknowns.
+    /// The recurrence for `n` unknowns.
     ///
     /// # Errors
     /// If memory runs out.

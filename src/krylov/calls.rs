@@ -17,7 +17,7 @@ pub(super) struct Calls<W: Scalar, B: KrylovSteps> {
 }
 
 impl<W: Scalar, B: KrylovSteps> Calls<W, B> {
-    /// None if the backend has no persistent iterations.
+    /// `None` if the backend has no persistent iterations.
     pub(super) fn new(backend: &B) -> Result<Option<Self>> {
         let len = B::PERSISTENT_ITERATIONS * Slot::MESSAGE;
         if len == 0 {

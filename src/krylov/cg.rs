@@ -6,7 +6,7 @@
 //! ```text
 //! repeat   q = A p
 //!          alpha = rho / p.q
-//!          r = r - alpha q                stop where r.r is small
+//!          r = r - alpha q                stop when r.r is small
 //!          z = M^-1 r
 //!          x = x + alpha p
 //!          beta = r.z / rho,  rho = r.z
@@ -23,9 +23,9 @@
 //! | r, r.r, r.z | q, r | r | diagonal |
 //! | x, p | r, p, x | p, x | diagonal |
 //!
-//! So an iteration moves the matrix and 10 vectors of n scalars. Jacobi adds twice the diagonal (n reals, or n in
-//! single precision: see [`Jacobi`](crate::precondition::Jacobi)). A preconditioner that can't be fused reads r, stores
-//! z, and moves its own data; r and z are then read once more for r.z.
+//! An iteration therefore moves the matrix and 10 vectors of n scalars. Jacobi adds twice the diagonal (n reals, or n
+//! in single precision: see [`Jacobi`](crate::precondition::Jacobi)). A preconditioner that can't be fused reads r,
+//! stores z, and moves its own data; r and z are then read once more for r.z.
 
 use super::calls::Calls;
 use super::driver::Krylov;
@@ -102,7 +102,7 @@ pub(super) struct Work<T: Scalar, B: KrylovSteps> {
 }
 
 impl<T: Scalar, B: KrylovSteps> ConjugateGradients<T, B> {
-    /// For `n` unknowns: 4 n scalars, and n more once a preconditioner needs z.
+    /// The recurrence for `n` unknowns: 4 n scalars, and n more once a preconditioner needs z.
     ///
     /// # Errors
     /// If memory runs out.
@@ -111,7 +111,7 @@ impl<T: Scalar, B: KrylovSteps> ConjugateGradients<T, B> {
     }
 
     /// Computes p.Ap / p.p if one of the two is close to overflow or underflow: p is first scaled to about unit norm.
-    /// Returns None if p.Ap turns out to be positive. Overwrites r and q.
+    /// Returns `None` if p.Ap turns out to be positive. Overwrites r and q.
     fn curvature_of_unit<C: Communicator<B>>(
         &mut self,
         space: &Space<B, C>,

@@ -27,7 +27,7 @@ const MANY_STEPS: usize = 32;
 /// A recording holds several iterations only if the work of the method repeats after at most this many.
 const SHORT_PERIOD: usize = 4;
 
-/// How many iterations are queued before their messages are read.
+/// The number of iterations that are queued before their messages are read.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
     /// Iterations in one recording.
@@ -155,7 +155,7 @@ pub(super) struct Run {
     end: Option<End>,
     /// True if the recurrence has ended: later messages only repeat the last one.
     over: bool,
-    /// Iterations that changed the steps.
+    /// The number of iterations that changed the sum of the steps.
     done: usize,
 }
 
@@ -182,7 +182,7 @@ impl Run {
         self.end.is_none()
     }
 
-    /// Iterations that changed the steps.
+    /// The number of iterations that changed the sum of the steps.
     pub(super) fn done(&self) -> usize {
         self.done
     }
@@ -192,7 +192,7 @@ impl Run {
         self.end.unwrap_or(none)
     }
 
-    /// Takes the message of an iteration in.
+    /// Processes the message of an iteration.
     pub(super) fn take<T: Scalar, W: Scalar<Real = T::Real>>(
         &mut self,
         solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,

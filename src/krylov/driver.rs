@@ -1,12 +1,12 @@
 //! The driver of every Krylov method, from b and x to a report: start, stopping criterion, certificate, restart.
 //!
 //! ```text
-//! r = b - A x                                        the certificate: computed anew, never the recurrence's own
+//! r = b - A x                                        the certificate: recomputed, never the recurrence's own
 //! while ||r|| is above the threshold
 //!     start the method from r, iterate until it says that it has converged or ends otherwise
 //!     x = x + the sum of its steps
 //!     r = b - A x
-//!     where r and the recurrence's residual have drifted apart, start again from an accurate r
+//!     if r and the recurrence's residual have drifted apart, start again from an accurate r
 //! ```
 //!
 //! `docs/internals/numerics.md` in the repository gives the rules and their reasons.
@@ -35,7 +35,7 @@ const SAFETY: f64 = 0.9;
 /// Each restart from b - A x must make the residual smaller by this factor, or the solve has stagnated.
 const PROGRESS: f64 = 0.5;
 
-/// Each restart asks the recurrence for this much less than the threshold, because rounding of x adds to the residual.
+/// Each restart multiplies the target of the recurrence by this factor, because rounding of x adds to the residual.
 const HEADROOM: f64 = 0.1;
 
 /// Steps of the power method for ||A||. A rough estimate is enough, since the tolerance that it is multiplied with is
@@ -128,14 +128,14 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
 
     /// Solves A x = b, starting from x and leaving the solution there (or what [`Outcome`] says). `observer(iteration,
     /// residual norm)` is called with the recurrence's residual at the start and after each iteration, and can stop the
-    /// solve; the report's residual is b - A x computed anew. The observer is at most [`Backend::QUEUE_DEPTH`] times
+    /// solve; the report's residual is the recomputed b - A x. The observer is at most [`Backend::QUEUE_DEPTH`] times
     /// [`VectorOps::RECORDED`] iterations late; with persistent iterations of a small system, twice
     /// [`KrylovSteps::PERSISTENT_ITERATIONS`].
     ///
     /// If b or the starting vector has an infinite or NaN entry, x stays as it was. b = 0 gives x = 0.
     ///
     /// # Errors
-    /// On sizes that do not fit, if memory runs out for what the preconditioner needs, or if the device fails.
+    /// If sizes do not fit, if memory runs out for the preconditioner's workspace, or if the device fails.
     ///
     /// [`Backend::QUEUE_DEPTH`]: crate::Backend::QUEUE_DEPTH
     /// [`KrylovSteps::PERSISTENT_ITERATIONS`]: crate::backend::KrylovSteps::PERSISTENT_ITERATIONS
@@ -156,7 +156,7 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
         self.drive(System { a: &a, m: &m }, b, x, (None, None), observer)
     }
 
-    /// [`Krylov::solve`] with a judge, which is asked about an x that meets the tolerance. If it asks for more, the
+    /// [`Krylov::solve`] with a judge, which is called for an x that meets the tolerance. If it requires more, the
     /// method goes on; if it says that x is not the solution, the report says [`Outcome::Stagnated`].
     pub(crate) fn solve_judged(
         &mut self,
@@ -385,7 +385,7 @@ struct Driver<'d, 'm, 'j, T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C:
     image: &'d mut B::Vec<T>,
     iterating: &'d mut Duration,
     judge: Option<&'d mut Judge<'j, T, B>>,
-    /// True if the judge has asked for a smaller residual than the threshold.
+    /// True if the judge has required a smaller residual than the threshold.
     asked: bool,
     /// True if the recurrence then continued from where it was, instead of starting from b - A x.
     went_on: bool,
@@ -468,7 +468,7 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
             }
             resume = false;
             if self.asked {
-                // The threshold has changed, so this is no stagnation.
+                // The threshold has changed, so this is not stagnation.
                 self.went_on = false;
                 self.restart(b, x, &solve.units)?;
                 (aim, before, solve.best) = (solve.threshold, measure, Best::default());
@@ -487,7 +487,7 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
         }
     }
 
-    /// Asks the method for a more careful form, to be used from the next start on. Returns whether it has one.
+    /// Switches the method to a more careful form from the next start on. Returns whether it has one.
     fn fall_back(&mut self) -> Result<bool> {
         let falls = lock(self.method).fall_back(self.space, self.system)?;
         if falls {

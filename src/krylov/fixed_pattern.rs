@@ -26,7 +26,7 @@ use std::ops::ControlFlow;
 /// # Ok::<(), residua::Error>(())
 /// ```
 ///
-/// An iteration moves as many bytes as that of [`Cg`] with Jacobi, an update three values an entry and the diagonal.
+/// An iteration moves as many bytes as that of [`Cg`] with Jacobi, an update three values per entry and the diagonal.
 pub struct FixedPatternCg<T: Scalar, B: KrylovSteps> {
     backend: B,
     a: Csr<T, B>,
@@ -34,7 +34,7 @@ pub struct FixedPatternCg<T: Scalar, B: KrylovSteps> {
     solver: Solver<T, B>,
 }
 
-/// One right-hand side at a time, or several at once.
+/// One right-hand side at a time, or several together.
 enum Solver<T: Scalar, B: KrylovSteps> {
     One(Cg<T, B>),
     Several(MultiCg<T, B>),
@@ -47,7 +47,7 @@ impl<T: Scalar, B: KrylovSteps> fmt::Debug for FixedPatternCg<T, B> {
 }
 
 impl<T: Scalar, B: KrylovSteps + Products + Conversions + RowFacts> FixedPatternCg<T, B> {
-    /// A solver for the pattern of `a`, with its values as the first ones.
+    /// A solver for the pattern of `a`, which also has the first values.
     ///
     /// # Errors
     /// As [`Jacobi::new`], and if memory runs out.
@@ -58,7 +58,7 @@ impl<T: Scalar, B: KrylovSteps + Products + Conversions + RowFacts> FixedPattern
     }
 
     /// As [`FixedPatternCg::setup`], with memory for [`FixedPatternCg::solve_each`] to solve up to `systems` right-hand
-    /// sides at once ([`MultiCg`]), 4 n scalars for each: for matrices too large for the caches.
+    /// sides together ([`MultiCg`]), 4 n scalars for each: for matrices too large for the caches.
     ///
     /// # Errors
     /// As [`FixedPatternCg::setup`] and [`MultiCg::new`].

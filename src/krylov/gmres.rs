@@ -6,7 +6,7 @@
 //! for j from 0 below m
 //!     z_j = M^-1 v_j
 //!     w = A z_j
-//!     h = V^H w,  w = w - V h,  and both once more                    classical Gram and Schmidt, twice
+//!     h = V^H w,  w = w - V h,  and both once more                    classical Gram-Schmidt, twice
 //!     v_(j+1) = w / ||w||
 //!     rotate the new column (h, ||w||) of the Hessenberg matrix;  |g_(j+1)| is the residual's norm
 //! y = R^-1 g,  x = x + Z y
@@ -19,7 +19,7 @@
 //! step to step.
 //!
 //! Step j moves the matrix, M, and 3 (j + 1) + 9 vectors (the first update and the second set of inner products are one
-//! pass), so an iteration 1.5 (m + 1) + 9 vectors on average. With a diagonal preconditioner or none,
+//! pass), which is 1.5 (m + 1) + 9 vectors per iteration on average. With a diagonal preconditioner or none,
 //! [`gmres_pairs`](super::gmres_pairs) takes two steps at a time and moves less than half of that, until a cycle makes
 //! no progress.
 
@@ -92,7 +92,7 @@ pub struct FlexibleMinimalResidual<T: Scalar, B: VectorOps> {
 }
 
 impl<T: Scalar, B: VectorOps> FlexibleMinimalResidual<T, B> {
-    /// For `n` unknowns, with a restart after `restart` iterations.
+    /// The process for `n` unknowns, with a restart after `restart` iterations.
     ///
     /// # Errors
     /// If `restart` is zero, and if memory runs out.
@@ -260,7 +260,7 @@ impl<T: Scalar, B: VectorOps, C: Communicator<B>> Method<T, B, C> for FlexibleMi
 }
 
 impl<T: Scalar, B: VectorOps> FlexibleMinimalResidual<T, B> {
-    /// Allocates memory for the form of the recurrence that is used: two steps at once, or one by one.
+    /// Allocates memory for the form of the recurrence that is used: two steps at a time, or one.
     fn fit_form<C: Communicator<B>>(&mut self, space: &Space<B, C>, system: System<'_, T, B>) -> Result<()> {
         let (backend, n) = (space.backend(), B::len(&*self.x));
         let inverse = system.m.fused();

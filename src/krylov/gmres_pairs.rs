@@ -18,9 +18,9 @@
 //! time with two passes of Gram-Schmidt moves 1.5 (m + 1) and 9.
 //!
 //! A long basis is stored in half the precision. This perturbs the relation A Z = V H by 6e-8 of its size, but not the
-//! orthogonality, for which G accounts; so a cycle can reduce the residual by up to 1e7, and a certificate measures by
-//! how much it did. If w_2 is almost a multiple of v_j, digits are lost: `pair_factors` ends the recurrence when the
-//! basis is no longer nearly orthogonal, and GMRES continues with one step at a time.
+//! orthogonality, since G accounts for the loss. A cycle can therefore reduce the residual by up to 1e7, and a
+//! certificate measures by how much it did. If w_2 is almost a multiple of v_j, digits are lost: `pair_factors` ends
+//! the recurrence when the basis is no longer nearly orthogonal, and GMRES continues with one step at a time.
 
 use super::method::{Room, System, lengthen};
 use crate::backend::{Communicator, Inverse, PairLayout, PairScalars, Slot, Space, VectorOps};

@@ -17,11 +17,11 @@ pub(crate) struct Certified<'s, T: Scalar, B: Backend> {
     pub(crate) meets: bool,
 }
 
-/// If the recurrence has met the threshold, the judge is also asked about a residual of up to this many times the
+/// If the recurrence has met the threshold, the judge is also called for a residual of up to this many times the
 /// threshold, computed in working precision: if |A| |x| is far above b, rounding in b - A x alone may be that large.
 pub(crate) const NEARLY: f64 = 100.0;
 
-/// What the judge says about an x.
+/// The verdict of a judge on an x.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Judgement {
     /// x is the solution.

@@ -5,7 +5,7 @@
 //! ```text
 //! repeat   beta u = A v - alpha u
 //!          alpha v = A^H u - beta v
-//!          two rotations, of the bidiagonal matrix and of the one that its factor leaves
+//!          two rotations, for the QR factorisations of the bidiagonal matrix and of its R^T
 //!          hbar = h - (thetabar rho / (rho_before rhobar_before)) hbar
 //!          x = x + (zeta / (rho rhobar)) hbar
 //!          h = v - (theta / rho) h
@@ -81,7 +81,7 @@ struct Slots {
     rhod: Slot,
     tautilde: Slot,
     thetatilde: Slot,
-    /// The bound of ||A^H r|| / (||A|| ||r||).
+    /// The bound on ||A^H r|| / (||A|| ||r||).
     gradient: Slot,
     /// 1 / alpha and -alpha / beta, the factors of A v and u.
     inverse_alpha: Slot,
@@ -133,7 +133,7 @@ fn inverse<'w>(p: &'w Writer<'_>, value: Value<'w>) -> Value<'w> {
 }
 
 impl<T: Scalar, B: VectorOps> LeastSquaresResidual<T, B> {
-    /// For operators of `rows` and `columns`.
+    /// The recurrence for operators of `rows` rows and `columns` columns.
     ///
     /// # Errors
     /// If memory runs out.

@@ -2,7 +2,7 @@
 //!
 //! A method is a recurrence and nothing else. From a residual r = b - A x, it makes steps whose sum is to be added to
 //! x. The [driver](super::Krylov) does what all methods have in common: it computes the first residual, records and
-//! replays iterations, reads their residual norms, watches for stagnation, computes b - A x anew when a method reports
+//! replays iterations, reads their residual norms, watches for stagnation, recomputes b - A x when a method reports
 //! convergence, and restarts the method if that residual is too large.
 
 use super::Outcome;
@@ -68,10 +68,10 @@ pub trait Method<T: Scalar, B: VectorOps, C: Communicator<B> = Alone>: Debug + S
     /// The type of the scalars in a message: status, r.r and curvature ([`Slot`](crate::backend::Slot)).
     type Word: Scalar<Real = T::Real>;
 
-    /// Its name in reports.
+    /// The name of the method in reports.
     fn name(&self) -> &'static str;
 
-    /// Rows and columns of the operators that the method was made for.
+    /// Rows and columns of the operators that the method was built for.
     fn shape(&self) -> (usize, usize);
 
     /// The work, including its addresses, is the same again after this many iterations: 2 if two buffers change places.
@@ -104,7 +104,7 @@ pub trait Method<T: Scalar, B: VectorOps, C: Communicator<B> = Alone>: Debug + S
         Ok(())
     }
 
-    /// Its vectors for the driver.
+    /// The method's vectors, for the driver.
     fn vectors(&mut self) -> Vectors<'_, T, B>;
 
     /// Starts the recurrence from the residual, with a sum of steps of zero.
@@ -223,7 +223,7 @@ impl<T: Scalar, B: VectorOps> Room<T, B> {
         Ok(())
     }
 
-    /// The workspace, as an application borrows it.
+    /// Borrows the workspace for an application of the preconditioner.
     pub fn workspace(&mut self) -> Workspace<'_, T, B> {
         Workspace { full: &mut self.full, narrow: &mut self.narrow }
     }

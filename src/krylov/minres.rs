@@ -22,8 +22,9 @@
 //! | v', v'.v' | q, v, v_before | v' |
 //! | w', x | z, w, w_before, x | w', x |
 //!
-//! So an iteration moves the matrix and 12 vectors. A preconditioner adds z' = M^-1 v' and z'.v'. It also adds the
-//! residual vector, because |eta| is then no longer its 2-norm: r' = s'^2 r + c' eta' v' / gamma' needs 3 vectors more.
+//! An iteration therefore moves the matrix and 12 vectors. A preconditioner adds z' = M^-1 v' and z'.v'. It also adds
+//! the residual vector, because |eta| is then no longer its 2-norm: r' = s'^2 r + c' eta' v' / gamma' needs 3 vectors
+//! more.
 
 use super::SolveOptions;
 use super::calls::Calls;
@@ -109,7 +110,7 @@ pub struct MinimalResidual<T: Scalar, B: KrylovSteps> {
     rotate_preconditioned: ScalarProgram<B>,
     /// The program for r.r, with a preconditioner.
     norm: ScalarProgram<B>,
-    /// True if M is more than a multiple of the identity.
+    /// True if M is not a multiple of the identity.
     preconditioned: bool,
     x: B::Vec<T>,
     r: B::Vec<T>,
@@ -125,7 +126,7 @@ pub struct MinimalResidual<T: Scalar, B: KrylovSteps> {
 }
 
 impl<T: Scalar, B: KrylovSteps> MinimalResidual<T, B> {
-    /// For `n` unknowns: 7 n scalars, and 2 n more with a preconditioner that is not the identity.
+    /// The recurrence for `n` unknowns: 7 n scalars, and 2 n more with a preconditioner that is not the identity.
     ///
     /// # Errors
     /// If memory runs out.

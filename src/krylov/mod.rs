@@ -2,15 +2,14 @@
 //!
 //! All solve A x = b with any [`LinearOperator`](crate::LinearOperator) and any
 //! [`Preconditioner`](crate::precondition::Preconditioner), and share one driver, [`Krylov`]: a method of your own is a
-//! [`Method`]. [`Refinement`] runs [`Cg`] with matrix and vectors of half the precision in its loop, [`MultiCg`] for
-//! several right-hand sides at once. [`Solver`](crate::Solver) chooses
-//! among all of them by itself.
+//! [`Method`]. [`Refinement`] runs [`Cg`] with matrix and vectors of half the precision in its loop, [`MultiCg`] solves
+//! for several right-hand sides at once. [`Solver`](crate::Solver) chooses among all of them.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `method` | the interface between a method and its driver |
 //! | `cg`, `minres`, `gmres`, `bicgstab`, `lsmr` | the methods, each as in its textbook |
-//! | `driver` | the driver of every method: start, stopping criterion, restart, `driver/certificate` |
+//! | `driver` | the driver of every method: start, stopping criterion, restart, certificates (`driver/certificate`) |
 //! | `cycle` | a run of iterations, recorded and replayed, with their messages |
 //! | `multi` | several right-hand sides at once, each with a recurrence of its own |
 //! | `refine` | iterative refinement, with `cg` in half the precision inside |
@@ -27,8 +26,8 @@
 //! | [`BiCgStab`] | any square one, in little memory | the matrix twice, 22 vectors |
 //! | [`Lsmr`] | any, rectangular and singular too: least squares | the matrix twice, 16 vectors |
 //!
-//! Not converging is no error: [`Outcome`] says how a solve ended, and only [`Outcome::Converged`] means that b - A x,
-//! computed anew from x, meets the tolerance.
+//! A solve that does not converge is not an error: [`Outcome`] says how a solve ended, and only [`Outcome::Converged`]
+//! means that b - A x, recomputed from x, meets the tolerance.
 
 mod bicgstab;
 mod calls;

@@ -6,10 +6,10 @@
 //! tolerance is not met, and determines the outcome.
 //!
 //! An iteration of k systems moves the matrix once and 10 k vectors of n scalars; Jacobi adds twice the diagonal, once
-//! for all (n reals, or n in single precision). One by one it would be k matrices and k diagonals. So solving together
-//! pays if a row of the matrix takes many bytes compared to 80 (in double precision), as with 27 or more entries per
-//! row; it does not if the matrix is compressed to almost nothing. Before and after the common iterations each system
-//! takes one product by itself.
+//! for all (n reals, or n in single precision). One by one it would be k matrices and k diagonals. Solving together is
+//! therefore faster if a row of the matrix takes many bytes compared to 80 (in double precision), as with 27 or more
+//! entries per row; it is not if the matrix is compressed to almost nothing. Before and after the common iterations
+//! each system takes one product by itself.
 
 use super::cg::{Work, inverse_bytes};
 use super::cycle::{Best, End, Iterations, Pace, Run};
@@ -40,7 +40,7 @@ use std::time::{Duration, Instant};
 /// let a = Csr::from_parts(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![2.0, -1.0, -1.0, 3.0])?;
 /// let jacobi = Jacobi::new(&Host, &a)?;
 /// let mut cg = MultiCg::new(&Host, 2, 2, SolveOptions::default())?;
-/// let mut x = vec![0.0; 4]; // one behind the other, as the right-hand sides
+/// let mut x = vec![0.0; 4]; // one after another, as the right-hand sides
 /// let reports = cg.solve(&a, &jacobi, &[1.0, 2.0, 4.0, -2.0], &mut x, |_, _, _| ControlFlow::Continue(()))?;
 /// assert!(reports.iter().all(|report| report.outcome.is_converged()));
 /// assert!(x.iter().zip([1.0, 1.0, 2.0, 0.0]).all(|(x, expected): (&f64, f64)| (x - expected).abs() < 1e-12));
@@ -73,7 +73,7 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
     /// A solver for up to `systems` right-hand sides of `n` unknowns at once: 4 n scalars for each, and 4 n more.
     ///
     /// # Errors
-    /// For no system or more than [`MultiCg::MOST`], and as [`Cg::new`].
+    /// If `systems` is zero or more than [`MultiCg::MOST`], and as [`Cg::new`].
     pub fn new(backend: &B, n: usize, systems: usize, options: SolveOptions) -> Result<Self> {
         if !(1..=Self::MOST).contains(&systems) {
             let most = Self::MOST;
@@ -93,11 +93,11 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         })
     }
 
-    /// Solves A x = b for the right-hand sides that are stored one after another in `b`, at most as many as the solver
-    /// is for. x, stored the same way, holds the starting vectors and gets the solutions. Returns a report for each, as
-    /// [`Cg::solve`] does: its iterations are those together with the others plus those alone, and its bytes per
-    /// iteration are its share of a common iteration. `observer(system, iteration, residual norm)` sees each
-    /// recurrence, and can stop all. Fewer systems than the solver is for take as long as the full number.
+    /// Solves A x = b for the right-hand sides that are stored one after another in `b`, up to the number that the
+    /// solver is for. x, stored in the same way, holds the starting vectors and gets the solutions. Returns a report
+    /// for each system, as [`Cg::solve`] does: its iterations are the common ones plus those of this system alone, and
+    /// its bytes per iteration are its share of a common iteration. `observer(system, iteration, residual norm)` is
+    /// called for each recurrence, and can stop all of them. Fewer systems take as long as the full number.
     ///
     /// Systems are solved one by one if the operator can't multiply several vectors ([`LinearOperator::block_bytes`])
     /// or the preconditioner can't be fused ([`Preconditioner::fused`]). A system whose recurrence ended with a fault,
@@ -182,7 +182,7 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         self.iterating
     }
 
-    /// How many systems the solver is for.
+    /// The maximum number of systems.
     pub fn systems(&self) -> usize {
         self.histories.len()
     }
@@ -197,7 +197,7 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
     }
 
     /// Runs the recurrences of all systems that can take part, until each has ended. The scaled sums of their steps are
-    /// left one after another in `work.q`, and `reached` gets the number of iterations of each system, or none for a
+    /// left one after another in `work.q`, and `reached` gets the number of iterations of each system, or `None` for a
     /// system that has to be solved alone.
     #[allow(clippy::too_many_arguments)]
     fn together<A, M>(
@@ -276,7 +276,7 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         Ok(())
     }
 
-    /// The share of a system in the bytes that a common iteration must move; none if systems are solved one by one.
+    /// The share of a system in the bytes that a common iteration must move; `None` if systems are solved one by one.
     fn share_of_bytes<A, M>(&self, a: &A, m: &M) -> Option<usize>
     where
         A: LinearOperator<T, B> + ?Sized,
@@ -289,8 +289,8 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
 }
 
 impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
-    /// Prepares a system for the common iterations, with its residual in `column`. Returns none if it needs no
-    /// iterations, or its start is not finite.
+    /// Prepares a system for the common iterations, with its residual in `column`. Returns `None` if it needs no
+    /// iterations, or if its start is not finite.
     fn join<'a, F, A>(
         &mut self,
         a: &A,

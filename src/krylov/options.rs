@@ -34,15 +34,15 @@ impl SolveOptions {
         self
     }
 
-    /// Most iterations. Default: 10 n for n unknowns, at least 1000 and at most 100 000.
+    /// The maximum number of iterations. Default: 10 n for n unknowns, at least 1000 and at most 100 000.
     #[must_use]
     pub fn max_iterations(mut self, iterations: usize) -> Self {
         self.max_iterations = Some(iterations);
         self
     }
 
-    /// How many iterations may pass without a new smallest residual before the solve counts as stagnated. Default:
-    /// 5 n for n unknowns, at least 200 and at most 10 000. A device with persistent iterations
+    /// The number of iterations without a new smallest residual after which the solve counts as stagnated. Default: 5 n
+    /// for n unknowns, at least 200 and at most 10 000. A device with persistent iterations
     /// ([`PERSISTENT_ITERATIONS`](crate::backend::KrylovSteps::PERSISTENT_ITERATIONS)) notices it at the end of a
     /// launch, and one more may be queued.
     #[must_use]
@@ -63,12 +63,12 @@ impl SolveOptions {
         Ok(())
     }
 
-    /// The bound of ||b - A x|| for a right-hand side of this norm.
+    /// The bound on ||b - A x|| for a right-hand side of this norm.
     pub(crate) fn threshold<T: Scalar>(&self, b_norm: f64) -> f64 {
         (self.threshold_of_one::<T>() * b_norm).max(self.absolute)
     }
 
-    /// The bound of ||A^H r|| / (||A|| ||r||) below which x is called a least-squares solution: a hundredth of the
+    /// The bound on ||A^H r|| / (||A|| ||r||) below which x is called a least-squares solution: a hundredth of the
     /// relative tolerance.
     pub(crate) fn least_squares_tolerance<T: Scalar>(&self) -> f64 {
         1e-2 * self.threshold_of_one::<T>()

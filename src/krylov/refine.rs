@@ -1,7 +1,7 @@
 //! Iterative refinement: conjugate gradients in half the precision, residuals in full.
 //!
 //! ```text
-//! repeat   r = b - A x                    in full precision; stop where it meets the tolerance
+//! repeat   r = b - A x                    in full precision; stop when it meets the tolerance
 //!          solve A' d = r roughly         A', r and d in half the precision, by conjugate gradients
 //!          x = x + d
 //! ```
@@ -52,7 +52,7 @@ impl<T: Scalar, B: KrylovSteps + PreconditionSteps> std::fmt::Debug for Refineme
 }
 
 impl<T: Scalar, B: KrylovSteps + PreconditionSteps> Refinement<T, B> {
-    /// A solver for `n` unknowns: 2 n scalars and 6 n of half the width.
+    /// A solver for `n` unknowns: 2 n scalars, and 6 n in half the precision.
     ///
     /// # Errors
     /// As [`Cg::new`].
@@ -157,7 +157,7 @@ impl<T: Scalar, B: KrylovSteps + PreconditionSteps> Refinement<T, B> {
             let tolerance = (0.5 * threshold / residual).max(INNER);
             let options = self.options.clone().tolerance(tolerance).max_iterations(left);
             let done = report.iterations;
-            // A device that runs ahead may finish the inner solve before the observer asks to stop.
+            // A device that runs ahead may finish the inner solve before the observer stops it.
             let inner = self.correct(low, m, x, residual, &units, options, |iteration, norm| {
                 let wish = observer(done + iteration, norm);
                 stopped |= wish.is_break();
@@ -189,12 +189,12 @@ impl<T: Scalar, B: KrylovSteps + PreconditionSteps> Refinement<T, B> {
         &self.history
     }
 
-    /// How long the inner iterations of the last solve took.
+    /// The time that the inner iterations of the last solve took.
     pub fn iterating(&self) -> Duration {
         self.iterating
     }
 
-    /// x += d, where A' d = r is solved with `options`, and `best` keeps the x before. `residual` is the norm of r.
+    /// x += d, where A' d = r is solved with `options`, and `best` keeps the previous x. `residual` is the norm of r.
     /// `told` is called after each inner iteration with the residual norm in the units of b.
     #[allow(clippy::too_many_arguments)] // called once, split off from `solve`
     fn correct<L, M>(

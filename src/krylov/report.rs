@@ -3,8 +3,9 @@
 use std::fmt;
 
 /// How a solve ended. x holds the last iterate. If the iteration failed ([`NotPositiveDefinite`], [`Breakdown`],
-/// [`Stagnated`], [`NotFinite`]) and its last iterate is worse than what it, or its last restart, started from, x holds
-/// that start instead. So a failed solve never returns a larger residual than it was given.
+/// [`Stagnated`], [`NotFinite`]) and its last iterate is worse than the vector from which it, or its last restart,
+/// started, x holds that vector instead. A failed solve therefore never returns an x with a larger residual than that
+/// of the starting vector.
 ///
 /// [`NotPositiveDefinite`]: Outcome::NotPositiveDefinite
 /// [`Breakdown`]: Outcome::Breakdown
@@ -13,9 +14,9 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// b - A x, computed anew, meets the tolerance: in norm, and in norm once each row is divided by its own norm in A.
+    /// b - A x, recomputed, meets the tolerance: in norm, and in norm once each row is divided by its own norm in A.
     Converged,
-    /// A^H (b - A x), computed anew, is small enough compared to ||A|| ||b - A x||, while b - A x does not meet the
+    /// A^H (b - A x), recomputed from x, is small enough compared to ||A|| ||b - A x||, while b - A x does not meet the
     /// tolerance: x is a least-squares solution of a system that has no other, as far as working precision can tell.
     LeastSquares,
     /// The iteration limit is reached.
@@ -34,7 +35,7 @@ pub enum Outcome {
         iteration: usize,
     },
     /// A was proved to be singular, exactly or up to rounding of its entries, and no x was found that meets the
-    /// tolerance: as far as can be told, b is not in the range of A.
+    /// tolerance: b is apparently not in the range of A.
     Singular,
     /// x is as accurate as working precision allows, and does not meet the tolerance: its backward error is of the
     /// order of rounding, and another step of refinement with an accurate residual changes nothing. A was not found to
@@ -48,7 +49,7 @@ pub enum Outcome {
     Stagnated,
     /// b, the starting vector, A or an iterate holds infinities or NaN.
     NotFinite,
-    /// The observer asked to stop.
+    /// The observer requested a stop.
     Interrupted,
     /// The time limit is reached ([`Builder::time_limit`](crate::solver::Builder::time_limit)).
     TimeLimit,
@@ -63,8 +64,8 @@ impl Outcome {
         matches!(self, Outcome::Converged)
     }
 
-    /// Returns whether x is what was asked for: the tolerance is met, or no x meets it and this one is a least-squares
-    /// solution, or working precision allows no more and leaves at least one digit that can be trusted.
+    /// Returns whether x can be used as the solution: the tolerance is met, or no x meets it and this one is a
+    /// least-squares solution, or working precision allows no more and leaves at least one digit that can be trusted.
     pub fn is_solved(&self) -> bool {
         match self {
             Outcome::Converged | Outcome::LeastSquares => true,
@@ -129,13 +130,14 @@ pub struct Report {
     pub outcome: Outcome,
     /// Iterations that changed x.
     pub iterations: usize,
-    /// ||b - A x||, computed anew from the final x; NaN if that is not finite.
+    /// ||b - A x||, recomputed from the final x; NaN if that is not finite.
     pub residual_norm: f64,
     /// [`residual_norm`](Report::residual_norm) / ||b||; 0 if both are zero.
     pub relative_residual: f64,
     /// ||x||, if it is known and not zero: it is measured together with a certificate.
     pub solution_norm: Option<f64>,
-    /// How often the recurrence was started again from b - A x, because it had drifted away from it.
+    /// The number of times that the recurrence was restarted from b - A x, because its own residual had drifted away
+    /// from that.
     pub restarts: usize,
     /// Compulsory bytes of one iteration: matrix, vectors and preconditioner, each as often as it must be moved.
     pub bytes_per_iteration: usize,

@@ -1,7 +1,7 @@
 //! The power of two by which residuals are scaled.
 //!
 //! CG squares its residuals: in double precision a right-hand side of 1e-170 would square to zero, and one of 1e170 to
-//! infinity. So r and p are divided by a power of two near ||b||. That changes no bit of an ordinary solve.
+//! infinity. Therefore r and p are divided by a power of two near ||b||, which changes no bit of an ordinary solve.
 
 use crate::backend::{Communicator, Space, VectorOps};
 use crate::error::Result;
@@ -92,7 +92,7 @@ impl<R: Real> Units<R> {
         self.norm_of(space, r, square)
     }
 
-    /// As [`Units::residual`], and ||x|| with the same transfer; none if that is zero or its square out of range.
+    /// As [`Units::residual`], and ||x|| with the same transfer; `None` if that is zero or its square out of range.
     /// `squares` has two elements.
     pub(crate) fn residual_and_length<T: Scalar<Real = R>, B: VectorOps, C: Communicator<B>>(
         &self,

@@ -23,7 +23,7 @@ pub(super) struct Kept<B: Backend> {
 /// The data of one level for computing the next one.
 #[derive(Debug)]
 struct KeptLevel<B: Backend> {
-    /// The strong couplings; none if the prolongation is not smoothed.
+    /// The strong couplings; `None` if the prolongation is not smoothed.
     strong: Option<Strong<B>>,
     /// For each entry of the restriction, its position in the prolongation.
     places: B::Vec<u32>,
@@ -75,7 +75,7 @@ impl<B: Backend> Kept<B> {
 }
 
 impl<B: MultigridBackend> Kept<B> {
-    /// For the first new values, which decide which couplings are strong from then on.
+    /// Computes the data for the first new values, whose strong couplings are used from then on.
     pub(super) fn new<T: Scalar>(
         backend: &B,
         a: &Csr<T, B>,
@@ -194,7 +194,7 @@ pub(super) fn same_pattern<B: MultigridBackend>(
     Ok(backend.value(&differ)? == 0)
 }
 
-/// Patterns of a level of a cycle, and of the next coarser matrix. The latter is none for the coarsest if only its
+/// Patterns of a level of a cycle, and of the next coarser matrix, which is `None` for the coarsest level if only its
 /// inverse is stored.
 struct Patterns<'a, S: Scalar, B: Backend> {
     prolongation: &'a Csr<S::Narrow, B>,

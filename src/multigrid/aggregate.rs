@@ -5,15 +5,15 @@ use crate::backend::{Backend, GroupingSteps, NO_GROUP};
 use crate::error::Result;
 use crate::matrix::Csr;
 
-/// How often nodes without an aggregate try to join one of their neighbours'.
+/// The number of times that nodes without an aggregate try to join that of a neighbour.
 const SWEEPS: usize = 3;
 
 /// The first pass leaves some nodes without an aggregate. If they are at least this percentage of the nodes, and at
 /// least half of the couplings are strong, they join neighbouring aggregates, and no second pass makes aggregates of
 /// them. In three dimensions the first pass leaves 37 of 100 nodes, in two dimensions 30. Without a second pass the
 /// levels of a three-dimensional grid have a fifth fewer entries, and conjugate gradients take at most one iteration
-/// more. If fewer couplings are strong they have a direction, which the small aggregates of a second pass follow
-/// better: without it tetrahedra with coefficients over two decades take two fifths more iterations
+/// more. If fewer couplings are strong, the problem is anisotropic, and the small aggregates of a second pass follow
+/// its directions better: without it, tetrahedra with coefficients over two decades take two fifths more iterations
 /// (docs/internals/multigrid/decisions.md).
 const MANY_LEFT: u64 = 36;
 
@@ -22,15 +22,16 @@ const MANY_LEFT: u64 = 36;
 pub(super) struct Aggregates<B: Backend> {
     pub(super) of: B::Vec<u32>,
     pub(super) count: usize,
-    /// Aggregates of one node that is not stiff but has only stiff neighbours.
+    /// The number of aggregates of one node that is not stiff but has only stiff neighbours.
     pub(super) alone: usize,
 }
 
 impl<B: GroupingSteps> Aggregates<B> {
     /// Each member of an independent set at distance two forms an aggregate with its neighbours. The same is done once
-    /// more among the remaining nodes (which have a neighbour in an aggregate), for groups of at least three, unless as
-    /// many remain as [`MANY_LEFT`] says. The others join the aggregate to which they are coupled most strongly: the
-    /// smaller one if two are equal, and, if there is another, not one that has twice the mean size already.
+    /// more among the remaining nodes (which have a neighbour in an aggregate), for groups of at least three, unless so
+    /// many remain that [`MANY_LEFT`] excludes it. The others join the aggregate to which they are coupled most
+    /// strongly, the smaller one if two are equal; they avoid an aggregate that has twice the mean size already, if
+    /// there is another.
     ///
     /// `graph` has the strong couplings in both directions, and `couplings` is the number of all couplings of the
     /// matrix; without it there is always a second pass. Only counts are used for decisions, so that all backends
@@ -57,7 +58,7 @@ impl<B: GroupingSteps> Aggregates<B> {
             *count += B::len(nodes) as u32;
             Ok(())
         };
-        // A node whose neighbours are all hubs is not to be the root of a group.
+        // A node whose neighbours are all hubs must not be the root of a group.
         let mut least = 0;
         if let Some(hubs) = hubs {
             alone_in_one(hubs, &mut of, &mut count)?;
@@ -117,7 +118,8 @@ mod tests {
 
     #[test]
     fn hubs_are_by_themselves_and_those_with_no_other_neighbour_join_them() {
-        // A path of 300 nodes, each of which is a neighbour of node 300, which has 200 more with no other neighbour.
+        // A path of 300 nodes, all of them neighbours of node 300, which has 200 further neighbours without other
+        // neighbours.
         let mut entries = crate::matrix::Triplets::new(501, 501).unwrap();
         let mut couple = |i: usize, j: usize, size: f64| {
             for (row, column, value) in [(i, j, -size), (j, i, -size), (i, i, size), (j, j, size)] {

@@ -1,4 +1,4 @@
-//! Makes the cycle from levels, with smoothers and the coarsest inverse, and updates it with new values.
+//! Builds the cycle from levels, with smoothers and the coarsest inverse, and updates it with new values.
 
 use super::again::{self, Kept, NewLevel};
 use super::blocks::{Blocks, Scales};
@@ -19,8 +19,8 @@ const MOST_DENSE: usize = 1200;
 /// Steps of smoothing that replace a solve on the coarsest level if there is no inverse.
 pub(super) const COARSEST_STEPS: usize = 8;
 
-/// The cycle of levels (matrix, prolongation, restriction) and a coarsest matrix. `scales` are those of the finest
-/// level, if they are known.
+/// Builds the cycle from levels (matrix, prolongation, restriction) and a coarsest matrix. `scales` are those of the
+/// finest level, if they are known.
 pub(super) fn cycle_of<T: Scalar, B: MultigridBackend>(
     backend: &B,
     levels: Matrices<T, B>,
@@ -41,7 +41,7 @@ pub(super) fn narrow_cycle_of<T: Scalar, B: MultigridBackend>(
     moved(backend, levels, coarsest, None, options, &|a: Csr<T, B>| a.into_rounded(backend))
 }
 
-/// The new levels, as [`cycle_of`] takes them, and the coarsest matrix.
+/// Returns the new levels, as [`cycle_of`] takes them, and the coarsest matrix.
 pub(super) fn of_new<T: Scalar, B: MultigridBackend>(
     a: Csr<T, B>,
     new: Vec<NewLevel<T, B>>,
@@ -66,8 +66,8 @@ fn inverse_on_host<T: Scalar>(coarsest: &Csr<T>, options: &MultigridOptions) -> 
     inverse(coarsest)
 }
 
-/// The cycle of levels (matrix, prolongation, restriction) and a coarsest matrix. `rounded` converts matrices to its
-/// precision. `scales` are those of the finest level, if they are known. Another thread of the host inverts the
+/// Builds the cycle from levels (matrix, prolongation, restriction) and a coarsest matrix. `rounded` converts matrices
+/// to its precision. `scales` are those of the finest level, if they are known. Another thread of the host inverts the
 /// coarsest matrix at the same time.
 pub(super) fn moved<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
     backend: &B,
@@ -153,7 +153,7 @@ fn numbers<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
     Ok(all)
 }
 
-/// Moves such values into a cycle, with the inverse of its coarsest matrix if it has one.
+/// Moves new values into a cycle, with the inverse of its coarsest matrix if it has one.
 fn renew<S: Scalar, B: MultigridBackend>(
     backend: &B,
     cycle: &mut Cycle<S, B>,
@@ -208,10 +208,10 @@ type Write<'a, T, S, B> = dyn Fn(&<B as Backend>::Slice<T>, &mut <B as Backend>:
 /// Rounds a matrix to the precision of a cycle.
 type Rounded<'a, T, S, B> = dyn Fn(Csr<T, B>) -> Result<Csr<S, B>> + 'a;
 
-/// Makes a new cycle from levels.
+/// Builds a new cycle from levels.
 type Made<'a, T, S, B> = dyn Fn(Vec<NewLevel<T, B>>) -> Result<Cycle<S, B>> + 'a;
 
-/// Takes new values over: the first time by a cycle that is made anew, then into its matrices.
+/// Applies new values: the first time by building a new cycle, later by writing them into the cycle's matrices.
 pub(super) fn take_over<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,

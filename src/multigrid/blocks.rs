@@ -15,16 +15,18 @@ use num_traits::Float;
 /// A coupling is strong enough to need a block if |a_ij| / sqrt(a_ii a_jj) exceeds this.
 pub(super) const STRONG: f64 = 0.5001;
 
-/// Blocks pay if at least this fraction of the rows has such a coupling: measured on meshes, grids and a power grid.
+/// Blocks save time if at least this fraction of the rows has such a coupling: measured on meshes, grids and a power
+/// grid.
 pub(super) const MANY: f64 = 0.05;
 
 /// The fraction of A's diagonal that is added to blocks before they are inverted: blocks of flat elements are nearly
 /// singular, and have no usable inverse in single precision without it.
 const ADDED: f64 = 0.02;
 
-/// Steps of the Chebyshev iteration for the largest eigenvalue, which amplifies components above a bound, and the
-/// factor for its result, which is a lower bound. A step amplifies the component of an eigenvalue of 1.9 by 3.6
-/// relative to those below the bound; a step of the power method amplifies it by 1.46 relative to those at the bound.
+/// Steps of the Chebyshev iteration that amplifies components of eigenvalues above the bound `BELOW`, and the factor
+/// for its result, which is a lower bound on the largest eigenvalue. A step amplifies the component of an eigenvalue of
+/// 1.9 by 3.6 relative to those below the bound; a step of the power method amplifies it by 1.46 relative to those at
+/// the bound.
 const ENLARGING: usize = 5;
 const BELOW: f64 = 1.3;
 const ABOVE: f64 = 1.2;
@@ -53,13 +55,13 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Scales<T, B> {
         Ok(Self { of_diagonal, of_sums, strong })
     }
 
-    /// Returns whether blocks pay: many unknowns are coupled to another so strongly that scaling each by itself hardly
-    /// damps the error that they have in common. The host waits for the backend.
+    /// Returns whether blocks save time, because many unknowns are coupled to another so strongly that scaling each by
+    /// itself hardly damps the error that they have in common. The host waits for the backend.
     pub(super) fn blocks_pay(&self, backend: &B) -> Result<bool> {
         Ok(f64::from(backend.value(&self.strong)?) > MANY * B::len(&self.of_sums) as f64)
     }
 
-    /// Returns whether an unknown is coupled to another so strongly. The host waits for the backend.
+    /// Returns whether some unknown has a coupling above [`STRONG`]. The host waits for the backend.
     pub(super) fn some_are_strong(&self, backend: &B) -> Result<bool> {
         Ok(backend.value(&self.strong)? > 0)
     }
@@ -110,7 +112,7 @@ pub(super) struct Blocks<T: Scalar, B: Backend> {
 }
 
 impl<T: Scalar, B: CoarseningSteps + Conversions> Blocks<T, B> {
-    /// The blocks of these unknowns; the inverses are computed later.
+    /// Builds the blocks of a matching; the inverses are computed later.
     fn of(backend: &B, Matched { block, sizes }: Matched<B>, hermitian: bool) -> Result<Self> {
         let n = B::len(&block);
         let (starts, members, _) =
@@ -253,7 +255,7 @@ impl<T: Scalar, B: MultigridBackend> Blocks<T, B> {
 }
 
 impl<T: Scalar> Blocks<T, Host> {
-    /// Copies them to the memory of a backend.
+    /// Copies the blocks to the memory of a backend.
     pub(super) fn into_backend<B: Backend>(self, backend: &B) -> Result<Blocks<T, B>> {
         let Self { blocks, units, values, hermitian } = self;
         let (units, values) = (backend.upload(units)?, backend.upload(values)?);

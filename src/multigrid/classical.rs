@@ -58,7 +58,7 @@ impl<T: Scalar> Diagonal<T> {
         (value * self.phases[row]).re()
     }
 
-    /// The number of this magnitude that has the sign of the row's diagonal.
+    /// A number of magnitude `size` with the sign of the row's diagonal.
     #[inline(always)]
     pub(super) fn of_sign(&self, row: usize, size: T::Real) -> T {
         self.phases[row].conj() * T::from_real(size)

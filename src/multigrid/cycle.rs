@@ -36,7 +36,7 @@ pub(super) enum Stored<T: Scalar, B: MultigridBackend> {
 }
 
 impl<T: Scalar, B: MultigridBackend> Stored<T, B> {
-    /// Bytes of memory allocated for it.
+    /// Bytes of memory allocated for the matrix.
     pub(super) fn storage_bytes(&self) -> usize {
         match self {
             Self::Shared(_) => 0,
@@ -114,7 +114,7 @@ impl<T: Scalar, B: MultigridBackend> fmt::Debug for Transfer<T, B> {
 }
 
 impl<T: Scalar, B: MultigridBackend> Transfer<T, B> {
-    /// Unknowns of the next level.
+    /// The number of unknowns of the next level.
     fn coarse_rows(&self) -> usize {
         match self {
             Self::Matrices { restriction, .. } => restriction.rows(),
@@ -164,7 +164,7 @@ impl<T: Scalar, B: MultigridBackend> Transfer<T, B> {
 /// How the coarsest system is solved.
 #[derive(Debug)]
 pub(super) enum Coarsest<T: Scalar, B: MultigridBackend> {
-    /// The coarsest level is solved with the inverse, stored as a matrix with every entry.
+    /// The coarsest level is solved with the inverse, stored as a full matrix.
     Inverse(Csr<T, B>),
     /// By smoothing alone, because it is large and could not be coarsened further.
     Smoothed(Stored<T, B>, Smoother<T, B>),
@@ -172,8 +172,8 @@ pub(super) enum Coarsest<T: Scalar, B: MultigridBackend> {
     Gathered(Box<Gathered<T, B>>),
 }
 
-/// The level of distributed vectors below which every rank has all levels as a whole: their little work takes less time
-/// on one rank than the communication would.
+/// The coarsest level whose vectors are distributed. Every rank has all levels below it as a whole, because their
+/// little work takes less time on one rank than the communication would.
 #[derive(Debug)]
 pub(super) struct Gathered<T: Scalar, B: MultigridBackend> {
     /// Gathers the whole vector from the parts of all ranks.
@@ -186,7 +186,7 @@ pub(super) struct Gathered<T: Scalar, B: MultigridBackend> {
 }
 
 impl<T: Scalar, B: MultigridBackend> Gathered<T, B> {
-    /// Scalars of its workspace.
+    /// The number of scalars in its workspace.
     fn work_len(&self) -> usize {
         (2 + 2 * usize::from(self.twice)) * self.cycle.rows() + self.cycle.work_len()
     }
@@ -213,7 +213,7 @@ impl<T: Scalar, B: MultigridBackend> Coarsest<T, B> {
         }
     }
 
-    /// Scalars of its workspace, in addition to its vectors.
+    /// The number of scalars in its workspace, in addition to its vectors.
     fn work_len(&self) -> usize {
         match self {
             Self::Gathered(gathered) => gathered.work_len(),
@@ -242,7 +242,7 @@ pub(super) struct Cycle<T: Scalar, B: MultigridBackend> {
 }
 
 impl<T: Scalar, B: MultigridBackend> Cycle<T, B> {
-    /// Unknowns of the finest level.
+    /// The number of unknowns of the finest level.
     pub(super) fn rows(&self) -> usize {
         self.levels.first().map_or_else(|| self.coarsest.rows(), |level| level.a.rows())
     }
@@ -255,8 +255,8 @@ impl<T: Scalar, B: MultigridBackend> Cycle<T, B> {
         }
     }
 
-    /// Scalars of the workspace of a cycle: right-hand side and solution for each level below the finest, and two more
-    /// vectors for a level that is solved by two cycles.
+    /// The number of scalars in the workspace of a cycle: right-hand side and solution for each level below the finest,
+    /// and two more vectors for a level that is solved by two cycles.
     pub(super) fn work_len(&self) -> usize {
         let below = self.levels.iter().skip(1).map(|level| 4 * level.a.rows()).sum::<usize>();
         let twice = self.levels.iter().filter(|level| level.twice);
@@ -311,8 +311,8 @@ impl<T: Scalar, B: MultigridBackend> Cycle<T, B> {
         smoother.smooth(backend, &**a, b, x, (other, t))
     }
 
-    /// Two steps of Chebyshev's iteration (Saad, Iterative Methods for Sparse Linear Systems, algorithm 12.1), or of
-    /// the plain one, for M A x = M b from zero, where M is the cycle from this level on.
+    /// Two steps of Chebyshev's iteration (Saad, Iterative Methods for Sparse Linear Systems, algorithm 12.1), or two
+    /// plain steps of weight one, for M A x = M b from zero, where M is the cycle from this level on.
     fn descend_twice(
         &self,
         backend: &B,
@@ -352,7 +352,7 @@ impl<T: Scalar, B: MultigridBackend> Cycle<T, B> {
         levels.sum::<usize>() + coarsest
     }
 
-    /// Roughly how many operations a cycle queues.
+    /// The approximate number of operations that a cycle queues.
     pub(super) fn steps(&self) -> usize {
         let (mut times, mut sum) = (1, 0);
         for level in &self.levels {

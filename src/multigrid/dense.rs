@@ -10,17 +10,16 @@ use crate::work::look;
 use num_traits::{Float, Zero};
 use std::ops::Range;
 
-/// Pivots that are eliminated together, so that each entry is read once for all of them.
+/// The number of pivots that are eliminated together, so that each entry is read once for all of them.
 const PANEL: usize = 8;
 
 /// Smaller matrices are inverted by one thread: a panel takes 20 microseconds, about as long as sharing it would.
 const ALONE: usize = 300;
 
-/// The inverse of a Hermitian positive semi-definite A, as a matrix in which every entry is stored: one product applies
-/// it on any backend. Pivots are swept one by one in their order, within the lower triangle (Goodnight, A tutorial on
-/// the SWEEP operator, The American Statistician 33, 1979), so that the inverse is exactly Hermitian. If a pivot is
-/// only rounding error compared to the original diagonal entry, its unknown depends on the ones before and is set to
-/// zero.
+/// The inverse of a Hermitian positive semi-definite A, as a matrix that stores every entry: one product applies it on
+/// any backend. Pivots are swept one by one in their order, within the lower triangle (Goodnight, A tutorial on the
+/// SWEEP operator, The American Statistician 33, 1979), so that the inverse is exactly Hermitian. If a pivot is only
+/// rounding error compared to the original diagonal entry, its unknown depends on the ones before and is set to zero.
 ///
 /// # Errors
 /// If A is not finite.
@@ -28,7 +27,7 @@ pub(super) fn inverse<T: Scalar>(a: &Csr<T>) -> Result<Csr<T>> {
     stored(a.rows(), inverse_of(&mut entries(a), a.rows())?)
 }
 
-/// The inverse of any regular A, by Gauss-Jordan elimination with row exchanges (Golub and Van Loan, 3.4).
+/// The inverse of any nonsingular A, by Gauss-Jordan elimination with row exchanges (Golub and Van Loan, 3.4).
 ///
 /// # Errors
 /// If A is not finite, or a pivot is only rounding error.
@@ -77,7 +76,7 @@ fn entries<T: Scalar>(a: &Csr<T>) -> Vec<T> {
     rows
 }
 
-/// The matrix that stores every entry.
+/// A CSR matrix in which every entry is stored.
 fn stored<T: Scalar>(n: usize, values: Vec<T>) -> Result<Csr<T>> {
     let indices = (0..n).flat_map(|_| 0..n as u32).collect();
     Ok(Csr::from_parts_unchecked(
@@ -93,7 +92,7 @@ fn stored<T: Scalar>(n: usize, values: Vec<T>) -> Result<Csr<T>> {
 fn inverse_of<T: Scalar>(rows: &mut [T], n: usize) -> Result<Vec<T>> {
     let rounding = <T::Real as Float>::epsilon() * T::Real::from_f64(n as f64);
     let smallest: Vec<T::Real> = (0..n).map(|i| rounding * rows[i * n + i].abs()).collect();
-    // The columns of a panel, and each of them, conjugated, when it was swept, one after another.
+    // The columns of a panel, and a conjugated copy of each as it was when it was swept.
     let (mut columns, mut swept) = (vec![T::zero(); PANEL * n], vec![T::zero(); PANEL * n]);
     for start in (0..n).step_by(PANEL) {
         look();

@@ -3,11 +3,11 @@
 //! With S = (A + A^H) / 2 and N = (A - A^H) / 2, upwind differences have |n_ij| <= -s_ij if the diagonal is positive.
 //! Then smoothing damps errors, and interpolation along strong couplings works. Central differences and finite elements
 //! have this property up to a cell Peclet number of 2, and their coarser levels up to a smaller one, since couplings of
-//! S get weaker from level to level compared to those of N. So the levels are those of A + L, which adds what is
-//! missing as diffusion along each coupling,
+//! S get weaker from level to level compared to those of N. The levels are therefore those of A + L, which adds the
+//! missing part as diffusion along each coupling,
 //!
 //! ```text
-//! l_ij = l_ji = -max(0, |n_ij| + s_ij) where s_ij < 0, else 0,   l_ii = -sum of l_ij
+//! l_ij = l_ji = -max(0, |n_ij| + s_ij) if s_ij < 0, else 0,   l_ii = -sum of l_ij
 //! ```
 //!
 //! which is upwinding (Kuzmin and Turek, Flux correction tools for finite elements, Journal of Computational Physics
@@ -33,15 +33,15 @@ const ROUNDING: f64 = 1e-9;
 /// have, blocks are as good, and incomplete factors of flat elements with varying coefficients may amplify errors.
 const WINDY: f64 = 0.25;
 
-/// Rows of one task.
+/// The number of rows of a task.
 const ROWS: usize = 1 << 10;
 
-/// A + L, and what was found out about A.
+/// A + L, and properties of A.
 pub(super) struct Resolved<T: Scalar> {
     pub(super) a: Csr<T>,
     /// True if L is not zero.
     pub(super) differs: bool,
-    /// True if many unknowns have couplings of S that ask for blocks.
+    /// True if many unknowns have couplings of S that need blocks.
     pub(super) wants_blocks: bool,
     /// True if one of these couplings has the sign of the diagonal, as very flat elements cause. Of 200 000 random
     /// points, 10 have one if the convex hull is included and none without it; each causes a slowly converging error on
@@ -62,7 +62,7 @@ struct Stretch<T> {
     all: f64,
 }
 
-/// A + L for a matrix that is not Hermitian.
+/// Computes A + L for a matrix that is not Hermitian.
 pub(super) fn resolved<T: Scalar>(mut a: Csr<T>) -> Result<Resolved<T>> {
     let n = a.rows();
     let (mirrored, diagonal) = (a.transpose(&Host)?, Diagonal::of(&a));
@@ -133,8 +133,8 @@ pub(super) fn with_diffusion<T: Scalar, B: MultigridBackend>(backend: &B, a: Csr
 }
 
 /// S, whose strong couplings define the aggregates (those of A may go only one way along the convection), and A^H, on
-/// one pattern. What S 1 differs from A 1 is added to the diagonal of S: then a prolongation that is smoothed with S
-/// still represents constants where a flow crosses the boundary.
+/// one pattern. The difference of A 1 and S 1 is added to the diagonal of S, so that a prolongation that is smoothed
+/// with S still represents constants where a flow crosses the boundary.
 pub(super) fn symmetric_part<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,

@@ -130,7 +130,8 @@ impl<T: Scalar> Level<'_, T> {
 }
 
 /// The prolongation: rows of the identity for `coarse` unknowns, and for others the `most` weights of largest
-/// magnitude, scaled so that their sum stays the same. Rows are independent, so the number of threads changes no bit.
+/// magnitude, scaled so that their sum stays the same. Rows are independent, so the number of threads does not change
+/// any bits.
 fn extended<T: Scalar>(
     a: &Csr<T>,
     dependences: &Pattern,
@@ -160,7 +161,7 @@ fn extended<T: Scalar>(
     })
 }
 
-/// The prolongation with fewer weights a row.
+/// The prolongation with fewer weights per row.
 fn with_fewer_weights<T: Scalar>(p: &Csr<T>, most: usize) -> Csr<T> {
     by_rows(
         (p.rows(), p.columns()),
@@ -173,7 +174,8 @@ fn with_fewer_weights<T: Scalar>(p: &Csr<T>, most: usize) -> Csr<T> {
     )
 }
 
-/// A matrix whose rows `row` fills in, in parallel; each task has its own `room`.
+/// Builds a matrix in parallel: `row` computes the entries of a row, with a workspace that `room` creates for each
+/// task.
 fn by_rows<T: Scalar, R>(
     (n, columns): (usize, usize),
     room: impl Fn() -> R + Sync,

@@ -21,16 +21,16 @@ use crate::matrix::{Csr, Dia};
 use crate::parallel::both;
 use crate::scalar::{Real, Scalar};
 
-/// On a grid with fewer points a side, different neighbours have the same distance.
+/// On a grid with fewer points per side, different neighbours have the same distance.
 const LEAST_SIDE: i64 = 3;
 
-/// Levels below the finest that are solved by two cycles each.
+/// The number of levels below the finest that are solved by two cycles each.
 const TWICE: usize = 2;
 
 /// A level of at most this many points is examined on the host, which takes up to a millisecond.
 const LOOKED_AT: usize = 5_000;
 
-/// Boxes as wide as high are suitable if the weakest of the couplings along x, y and z is at least this fraction of the
+/// Cubic boxes are suitable if the weakest of the couplings along x, y and z is at least this fraction of the
 /// strongest.
 const COMPARABLE: f64 = 0.25;
 
@@ -38,9 +38,9 @@ const COMPARABLE: f64 = 0.25;
 const WINDOWS: usize = 4;
 const WINDOW: usize = 256;
 
-/// The same for the couplings of each point by itself, in the mean. Layers of a power grid with different strong
-/// directions, or a strong direction along a diagonal, have equally strong couplings along all axes when added up.
-/// Coefficients from a lognormal distribution have 0.4.
+/// The bound of [`COMPARABLE`] for the ratios of the couplings of single points, on average. Layers of a power grid
+/// with different strong directions, or a strong direction along a diagonal, have equally strong couplings along all
+/// axes when added up. Coefficients from a lognormal distribution have 0.4.
 const LOCALLY: f64 = 0.15;
 
 /// If one minus the standard deviation of the relative row sums is at least this, unknowns have about the same units.
@@ -49,7 +49,7 @@ const LOCALLY: f64 = 0.15;
 const IN_LIKE_UNITS: f64 = 0.82;
 
 /// The grid of `points` points, in two or three dimensions, on which these index distances between coupled points are
-/// those between neighbours; none if there is none.
+/// those between neighbours; `None` if there is no such grid.
 pub(crate) fn of_distances(points: usize, distances: &[i64]) -> Option<(Grid, Neighbours)> {
     let beyond = |least: i64| distances.iter().copied().filter(|&d| d > least).min();
     let n = points as i64;
@@ -77,7 +77,8 @@ pub(crate) fn of_distances(points: usize, distances: &[i64]) -> Option<(Grid, Ne
         })
 }
 
-/// The couplings between boxes: for each neighbour of points, also those nearer along each axis.
+/// Returns the couplings between boxes: the given neighbours of points, and with each of them those nearer along each
+/// axis.
 fn closed(neighbours: Neighbours) -> Neighbours {
     let nearer = |by: [i64; 3]| {
         (0..8).map(move |bits| [0, 1, 2].map(|axis| if bits >> axis & 1 == 1 { 0 } else { by[axis] }))
@@ -90,12 +91,12 @@ fn closed(neighbours: Neighbours) -> Neighbours {
 pub(super) struct Found {
     pub(super) grid: Grid,
     pub(super) neighbours: Neighbours,
-    /// The distances from a row to each column with an entry.
+    /// The index distances from a row to the columns of its entries.
     distances: Vec<i64>,
 }
 
-/// The grid of a matrix if a hierarchy can be made on it; none if the matrix is on no grid, or if couplings along one
-/// axis are much weaker than along another. `known` are its diagonals, if they have been determined.
+/// The grid of a matrix if a hierarchy can be built on it; `None` if the matrix is on no grid, or if couplings along
+/// one axis are much weaker than along another. `known` are its diagonals, if they have been determined.
 pub(super) fn suited<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -116,10 +117,10 @@ pub(super) fn suited<T: Scalar, B: MultigridBackend>(
     Ok(Some(found))
 }
 
-/// A cycle and the sizes of its levels, or none.
+/// A cycle and the sizes of its levels, or `None`.
 type Made<T, B> = Option<(Cycle<T, B>, MultigridFacts)>;
 
-/// The cycle and its levels for a matrix on the grid that was found. None in the cases of [`levels`].
+/// Builds the cycle and its levels for a matrix on the grid that was found. Returns `None` in the cases of [`levels`].
 pub(super) fn hierarchy<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -188,9 +189,9 @@ fn of_diagonals(rows: usize, found: &Diagonals) -> Option<Found> {
     (closed(neighbours) == neighbours).then_some(Found { grid, neighbours, distances })
 }
 
-/// The levels from a matrix on a grid down. `above` is the number of levels of boxes above it, if there are any. None
-/// if couplings along one axis are much weaker than along another, if an entry leads out of the grid, or if values are
-/// infinite or NaN.
+/// Builds the levels from a matrix on a grid downwards. `above` is the number of levels of boxes above it, if there are
+/// any. Returns `None` if couplings along one axis are much weaker than along another, if an entry leads out of the
+/// grid, or if values are infinite or NaN.
 pub(super) fn levels<T: Scalar, B: MultigridBackend>(
     backend: &B,
     (mut grid, mut neighbours): (Grid, Neighbours),
@@ -259,7 +260,7 @@ pub(super) fn smoother<T: Scalar, B: MultigridBackend>(
 /// number of points.
 pub(super) type Ratios = [[f64; 7]; 2];
 
-/// Returns whether the couplings of each point are about equally strong in the mean, and unknowns have like units.
+/// Returns whether the couplings of each point are about equally strong on average, and unknowns have similar units.
 pub(super) fn are_comparable([ratios, points]: &Ratios) -> bool {
     let least = [LOCALLY; 6].into_iter().chain([IN_LIKE_UNITS]);
     ratios.iter().zip(points).zip(least).all(|((&ratio, points), least)| ratio >= least * points)
@@ -358,7 +359,7 @@ fn comparable<T: Scalar>(grid: Grid, neighbours: Neighbours, values: &[T]) -> bo
     least >= COMPARABLE * most && most > 0.0
 }
 
-/// The values of a matrix in the layout of the grid; none if it has couplings other than to neighbours.
+/// The values of a matrix in the layout of the grid; `None` if it has couplings other than to neighbours.
 pub(super) fn values_of<T: Scalar>(grid: Grid, neighbours: Neighbours, a: &Csr<T>) -> Option<Vec<T>> {
     let mut values = vec![no_entry(); grid_values(grid, neighbours)];
     for row in 0..a.rows() {

@@ -17,7 +17,7 @@ fn asked_after(round: u64) -> bool {
     round % 4 == 3 && round + 1 < ROUNDS
 }
 
-/// How often remaining nodes look for a block to join.
+/// The number of times that remaining nodes look for a block to join.
 const SWEEPS: usize = 2;
 
 /// The block of each unknown of a matrix, numbered from 0, and the sizes of the blocks.

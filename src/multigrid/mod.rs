@@ -97,10 +97,10 @@ pub(crate) use spread::{planes, seeming_grid, some_distances};
 use symmetrize::symmetrized;
 use tentative::{NearNull, Vectors};
 
-/// With longer rows a cycle stays in full precision: in half of it, rounding errors of such long sums are as large as
-/// the terms that keep such a matrix from being singular. On a graph with a vertex of 42 000 neighbours and weights
-/// over six decades, conjugate gradients take 14 iterations in full precision, and do not converge in hundreds in
-/// single.
+/// With longer rows a cycle stays in full precision: in half the precision, rounding errors of such long sums are as
+/// large as the terms that keep such a matrix from being singular. On a graph with a vertex of 42 000 neighbours and
+/// weights over six decades, conjugate gradients take 14 iterations in full precision, and do not converge in hundreds
+/// in single.
 const LONGEST_IN_HALF: u32 = 10_000;
 
 /// On grids with fewer points, few parts are isolated by jumps of coefficients, and the coarsest level holds them all.
@@ -120,9 +120,9 @@ impl<B> MultigridBackend for B where
 /// It owns all that it needs of A, unless A is shared ([`Multigrid::share`]).
 ///
 /// If A is on a grid of points whose couplings along all axes are about equally strong, the levels are geometric; else
-/// they are aggregates. Both are set up in the memory of A's backend; prolongations of minimal energy are computed on the
-/// host. Cycles run on any backend, allocate nothing and wait for nothing. The same A gives
-/// the same bits, whatever the number of threads.
+/// they are aggregates. Both are set up in the memory of A's backend; prolongations of minimal energy are computed on
+/// the host. Cycles run on any backend, allocate nothing and wait for nothing. The same A gives the same bits, whatever
+/// the number of threads.
 ///
 /// ```
 /// use residua::{Host, generate, krylov::{Cg, SolveOptions}, multigrid::Multigrid};
@@ -176,7 +176,7 @@ enum AnyCycle<T: Scalar, B: MultigridBackend> {
 enum Plans<T: Scalar, B: MultigridBackend> {
     Full(Vec<Plan<T, B>>),
     /// Used if the cycle runs in half the precision and each unknown is a node with a near-null vector of ones: the
-    /// levels are rounded in the end anyway, and half of the bytes are moved.
+    /// levels would be rounded in the end anyway, and this moves half of the bytes.
     Narrow(Vec<Plan<T::Narrow, B>>),
 }
 
@@ -245,7 +245,8 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         Ok(Self { asked: Some(asked), ..this })
     }
 
-    /// A hierarchy for a matrix that is not Hermitian, if positive row factors make it so; none if none do.
+    /// A hierarchy for a matrix that is not Hermitian, if positive row factors make it so; `None` if there are no such
+    /// factors.
     pub(crate) fn symmetrized(
         backend: &B,
         a: &Csr<T, B>,
@@ -257,15 +258,15 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         Ok(Some(this.of_scaled(Scaled::new(backend, Some(factors), right)?, options)))
     }
 
-    /// Makes the hierarchy of L A R one of A, for which `options` were given.
+    /// Turns the hierarchy of L A R into one of A, for which `options` were given.
     fn of_scaled(mut self, scaled: Scaled<T, B>, options: &MultigridOptions) -> Self {
         self.scaled = Some((scaled, options.clone()));
         self.facts.scaled = true;
         self
     }
 
-    /// The hierarchy that `make` returns for A, as one for D A D with a positive diagonal D: if constants are near the
-    /// null space of A. Else that of D A D. `units` is the diagonal of D^-1.
+    /// A hierarchy for D A D with a positive diagonal D, built by `make`: from the levels of A if constants are near
+    /// the null space of A, else from those of D A D. `units` is the diagonal of D^-1.
     pub(crate) fn in_units_of(
         backend: &B,
         a: &Csr<T, B>,
@@ -351,8 +352,8 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         options: &MultigridOptions,
     ) -> Result<Self> {
         // Flat elements, which need blocks, do not tolerate levels in half the precision: a Delaunay mesh of 10^6
-        // points takes 81 iterations in full precision; in half the cycle is not positive definite any more, and the
-        // solve fails after 209.
+        // points takes 81 iterations in full precision; in half the precision the cycle is not positive definite any
+        // more, and the solve fails after 209.
         let mut full = options.is_narrow::<T>() && longest_row(backend, a)? > LONGEST_IN_HALF;
         let (mut rounded, mut in_blocks) = (None, None);
         if options.is_narrow::<T>() && !full && options.unknowns_a_node == 1 && near_null.is_none() {
@@ -407,7 +408,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         }
     }
 
-    /// A hierarchy on grids, if the matrix is on one, or a classical one if such a matrix is Hermitian and its couplings
+    /// A hierarchy on grids if the matrix is on one, or a classical one if such a matrix is Hermitian and its couplings
     /// jump. `known` are its diagonals, if they have been determined.
     ///
     /// # Errors
@@ -461,7 +462,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
     /// in half the precision keeps its rounded copy, and so do cycles on grids, of a scaled matrix, or with artificial
     /// diffusion.
     ///
-    /// The next update then is as the first one: it makes a copy of A and the data for its pattern.
+    /// The next update is then like the first one: it copies A and computes the data for its pattern.
     ///
     /// # Errors
     /// If the matrix has other dimensions.
@@ -581,10 +582,10 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
 
     /// Takes new values from a matrix that has the pattern of the one before, or refuses it. Aggregates are kept; from
     /// the second update on, strong couplings and the patterns of all products are kept too, so that only numbers are
-    /// computed. Levels on grids, of minimal energy, classical ones and those of a scaled matrix are made anew (the
-    /// first matrix decides whether to scale). So are those of a hierarchy for a general matrix if one matrix is
-    /// Hermitian and the one before is not; with given near-null vectors such a matrix is refused. After a refused
-    /// matrix, the preconditioner is as it was.
+    /// computed. Levels on grids, of minimal energy, classical ones and those of a scaled matrix are rebuilt (the first
+    /// matrix decides whether to scale). So are those of a hierarchy for a general matrix if one matrix is Hermitian
+    /// and the one before is not; with given near-null vectors such a matrix is refused. A matrix that is refused
+    /// leaves the preconditioner unchanged.
     fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         if self.own.is_some() {
             return Err(Error::Unsupported("new values for multigrid on several ranks".into()));

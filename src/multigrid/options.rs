@@ -38,7 +38,7 @@ pub enum Coarsening {
     Classical,
 }
 
-/// How prolongations are made from aggregates, if levels are not on grids.
+/// How prolongations are computed from aggregates, if levels are not on grids.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Prolongation {
@@ -61,13 +61,14 @@ pub struct MultigridOptions {
     /// unknown is a node and no near-null vectors are given. For [`Coarsening::Classical`], row i depends strongly on
     /// the columns with -a_ij at least this fraction of the row's largest.
     pub strength: f64,
-    /// Unknowns of each node, which are numbered one after another: 3 for displacements in three dimensions.
+    /// The number of unknowns of each node, which are numbered one after another: 3 for displacements in three
+    /// dimensions.
     pub unknowns_a_node: usize,
     /// The scaling of residuals in smoothing.
     pub smoothing: Smoothing,
     /// How coarse unknowns are chosen if levels are not on grids.
     pub coarsening: Coarsening,
-    /// How prolongations are made from aggregates.
+    /// How prolongations are computed from aggregates.
     pub prolongation: Prolongation,
     /// With classical coarsening, an unknown interpolates from at most this many coarse ones.
     pub weights: usize,
@@ -215,7 +216,7 @@ impl MultigridOptions {
         options
     }
 
-    /// Returns whether new values need levels made anew, because this kind has no update on kept patterns.
+    /// Returns whether new values need a new hierarchy, because levels of this kind cannot be updated on kept patterns.
     pub(super) fn is_made_anew(&self) -> bool {
         self.prolongation == Prolongation::LeastEnergy
             || self.coarsening == Coarsening::Classical
@@ -232,9 +233,9 @@ impl MultigridOptions {
         self.narrow && size_of::<T::Narrow>() < size_of::<T>()
     }
 
-    /// Steps of smoothing before and after the correction. With blocks a second step reduces the iterations to four
-    /// fifths at best, but takes more time (docs/internals/multigrid/decisions.md); elasticity would need half as many
-    /// iterations again with one step.
+    /// The number of steps of smoothing before and after the correction. With blocks a second step reduces the
+    /// iterations to four fifths at best, but takes more time (docs/internals/multigrid/decisions.md); with one step
+    /// elasticity would need 1.5 times as many iterations.
     pub(super) fn smoothing_steps(&self, in_blocks: bool) -> usize {
         let of_kind = match self.real_eigenvalues {
             false => 3,

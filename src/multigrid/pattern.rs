@@ -57,7 +57,7 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// Made from the columns that `row` adds for each row, in parallel.
+    /// Builds a pattern in parallel from the columns that `row` adds for each row.
     pub(super) fn of_rows(rows: usize, row: impl Fn(usize, &mut Vec<u32>) + Sync) -> Self {
         let stretches = of_stretches(&(0..rows), task_of(rows), |rows| {
             let (mut ends, mut columns) = (Vec::with_capacity(rows.len()), Vec::new());

@@ -9,22 +9,22 @@ use crate::mixing::mixed;
 use crate::parallel::both;
 use crate::scalar::{Real, Scalar};
 
-/// Windows of rows, and rows of each.
+/// The number of windows, and of rows in each.
 const WINDOWS: usize = 16;
 const WINDOW: usize = 64;
 
-/// The same if the sought property comes and goes over many rows.
+/// The number of windows if the sought property varies over many rows.
 const MANY_WINDOWS: usize = 64;
 
-/// The largest coupling of a row that jumps is at least this many times the smallest, and this fraction of all rows
-/// does so if isolated parts of a grid are coupled to the rest a million times more weakly than within: on levels of
-/// grids they share points with others, and a grid of 128^3 points with such blocks of 8^3 took 92 iterations, 12 with
-/// classical levels. Blocks with coefficients spread evenly over six decades do so in 2 to 4 % of the rows, lognormal
-/// coefficients of sigma 3 in 3 %; levels on grids suit both.
+/// A row jumps if its largest coupling is at least `JUMP` times its smallest. If at least the fraction `OFTEN` of all
+/// rows jump, isolated parts of a grid are coupled to the rest a million times more weakly than within. Levels on grids
+/// do not suit such matrices, because isolated parts share points with others there: a grid of 128^3 points with such
+/// blocks of 8^3 took 92 iterations, 12 with classical levels. With blocks whose coefficients are spread evenly over
+/// six decades 2 to 4 % of the rows jump, with lognormal coefficients of sigma 3 it is 3 %; levels on grids suit both.
 const JUMP: f64 = 1e4;
 const OFTEN: f64 = 0.07;
 
-/// A coupling below this fraction of the row's largest is what rounding left of zero, as in meshes with right angles.
+/// A coupling below this fraction of the row's largest is the rounding error of a zero, as in meshes with right angles.
 const NO_COUPLING: f64 = 1e-10;
 
 /// A matrix still counts as an M-matrix if couplings with the sign of the diagonal are at most this fraction of all
@@ -74,7 +74,7 @@ pub(crate) fn has_hubs<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B
     Ok(longest_row(backend, a)? as usize * a.rows() > HUB * a.nonzeros())
 }
 
-/// Whether nearly all couplings have the sign that is not the diagonal's, as those of an M-matrix have.
+/// True if nearly all couplings have the opposite sign to the diagonal, as in an M-matrix.
 pub(crate) fn is_like_an_m_matrix<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -87,7 +87,7 @@ pub(crate) fn is_like_an_m_matrix<T: Scalar, B: MultigridBackend>(
             for (_, value) in both(columns, values).filter(|&(&j, _)| j as usize != first + i) {
                 let size = value.abs().to_f64();
                 all += size;
-                // The imaginary part has no sign, and is halved between both.
+                // The imaginary part has no sign, so half of it counts for each.
                 of_it += (size + sign * value.re().to_f64()) / 2.0;
             }
         }
@@ -95,7 +95,7 @@ pub(crate) fn is_like_an_m_matrix<T: Scalar, B: MultigridBackend>(
     Ok(all > 0.0 && of_it <= OTHER_SIGN * all)
 }
 
-/// Whether couplings jump in so many rows that levels on a grid don't follow.
+/// True if couplings jump in so many rows that levels on a grid do not suit the matrix.
 pub(super) fn has_jumps<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<bool> {
     let (mut of_it, mut all) = (0, 0);
     for (first, window) in windows(backend, a, MANY_WINDOWS)? {

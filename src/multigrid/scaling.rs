@@ -1,13 +1,13 @@
 //! Diagonal scaling after which constants are near the null space again, and the matrix is Hermitian again.
 //!
 //! ```text
-//! S           the matrix of a mesh: symmetric, and S 1 is small beside S
+//! S           the matrix of a mesh: symmetric, and S 1 is small relative to S
 //! A = D S E   equations divided by volumes or time steps (D), unknowns in other units (E)
 //! L A R       with diagonal L and R found from A alone, such that it is Hermitian and L A R 1 is small again
 //! ```
 //!
-//! Interpolation of constants and thresholds for couplings are right for S and not for A. So the hierarchy is that of L
-//! A R, and the preconditioner is R M L with its cycle M.
+//! Interpolation of constants and thresholds for couplings are right for S and not for A. Therefore the hierarchy is
+//! that of L A R, and the preconditioner is R M L with its cycle M.
 //!
 //! `symmetrize` finds L for a matrix that is not Hermitian. R is the result of a few steps of smoothing for A x = 0
 //! from x = 1 / sqrt(a_ii), which is how adaptive smoothed aggregation finds near-null vectors (Brezina, Falgout,
@@ -50,7 +50,7 @@ pub(super) struct Scaled<T: Scalar, B: Backend> {
 pub(super) type NearConstants<T, B> = (<B as Backend>::Vec<T>, Csr<T, B>, Option<NearNull<T, B>>);
 
 impl<T: Scalar, B: MultigridBackend> Scaled<T, B> {
-    /// For row factors that make A Hermitian, and R for the resulting matrix.
+    /// The scaling by row factors that make A Hermitian, if there are any, and by R of the resulting matrix.
     pub(super) fn new(backend: &B, factors: Option<B::Vec<T>>, right: Option<B::Vec<T>>) -> Result<Self> {
         let left = match (factors, &right) {
             (factors, None) => factors,
@@ -65,7 +65,7 @@ impl<T: Scalar, B: MultigridBackend> Scaled<T, B> {
         Ok(Self { left, right })
     }
 
-    /// The diagonals for D A D, if these are for A; `inverse` is the diagonal of D^-1.
+    /// Turns the diagonals for A into those for D A D; `inverse` is the diagonal of D^-1.
     pub(super) fn within(self, backend: &B, inverse: &B::Slice<T>) -> Result<Self> {
         let times = |factors: B::Vec<T>| -> Result<B::Vec<T>> {
             let mut both = backend.buffer(B::len(&factors))?;
@@ -104,21 +104,21 @@ impl<T: Scalar, B: MultigridBackend> Scaled<T, B> {
     }
 }
 
-/// Whether constants are near the null space of A.
+/// True if constants are near the null space of A.
 pub(super) fn has_near_constants<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<bool> {
     Ok(relative_sums(backend, a)? <= SMALL)
 }
 
-/// R for a Hermitian matrix for which constants are not near the null space, provided that they are for R^H A R. For
-/// nodes of several `unknowns`, R is 1 / sqrt(a_ii), and each unknown of a node gets its own vector: a single one would
-/// mix them.
+/// Computes R for a Hermitian matrix. Returns `None` if constants are near the null space of A, or if R would not bring
+/// them near that of R^H A R. For nodes of several `unknowns`, R is 1 / sqrt(a_ii), and each unknown of a node gets its
+/// own vector: a single one would mix them.
 pub(super) fn near_constants<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
     unknowns: usize,
 ) -> Result<Option<NearConstants<T, B>>> {
     let sums = relative_sums(backend, a)?;
-    // R has to be regular.
+    // R must be nonsingular.
     if sums.is_nan() || sums <= SMALL || !has_positive_diagonal(backend, a)? {
         return Ok(None);
     }
@@ -167,7 +167,7 @@ fn inverse_roots<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> 
     Ok(roots)
 }
 
-/// The result of smoothing for A x = 0.
+/// Returns the result of smoothing x for A x = 0.
 fn smoothed<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -231,14 +231,14 @@ mod tests {
         let product = |x: &[f64]| -> Vec<f64> { x.iter().zip(&units).map(|(x, unit)| x * unit).collect() };
         let mut random = crate::random::Random::new(5);
         let r: Vec<f64> = (0..n).map(|_| random.between(-1.0, 1.0)).collect();
-        // Powers of two round nothing.
+        // Scaling by powers of two causes no rounding.
         let expected = |a: &Csr<f64>| product(&applied(&make(a).unwrap().unwrap(), &product(&r)));
         let mut m = of_scaled(&a);
         assert_eq!(applied(&m, &r), expected(&a));
         let other = a.map(|value| 3.0 * value);
         m.update(&crate::Host, &scaled(&other)).unwrap();
         assert_eq!(applied(&m, &r), expected(&other));
-        // Constants are not near the null space of a mass matrix, in whatever units.
+        // Constants are not near the null space of a mass matrix, whatever the units.
         let mass = generate::poisson2d(40, 40).unwrap().map(f64::abs);
         let other = vec![2.0; 1600];
         let m = Multigrid::in_units_of(&crate::Host, &mass, other, make).unwrap().unwrap();

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::matrix::{Csr, multiply};
 use crate::scalar::{Max, Scalar};
 
-/// More levels than any matrix has if aggregates have more than two nodes.
+/// The maximum number of levels, which no matrix reaches if aggregates have more than two nodes.
 pub(super) const MOST_LEVELS: usize = 25;
 
 /// Coarsening stops if there are more aggregates than this fraction of the nodes.
@@ -28,19 +28,19 @@ pub(super) const OMEGA: f64 = 4.0 / 3.0;
 /// iterations on meshes with flat elements. With 0.4 the tetrahedra of a bunny take up to 67 iterations, with this 65.
 const WEAKER_WITH_BLOCKS: f64 = 0.6;
 
-/// The same for prolongations of minimal energy. Tetrahedra of random points took 36 iterations with the full
-/// threshold, 34 with this, and 35 with half of it, with 2.3, 1.8 and 1.6 times the entries; without any threshold
-/// layers of thin elements take six times as many.
+/// The factor for the threshold with prolongations of minimal energy. Tetrahedra of random points took 36 iterations
+/// with the full threshold, 34 with this, and 35 with half of it, with 2.3, 1.8 and 1.6 times the entries; without any
+/// threshold layers of thin elements take six times as many.
 const WEAKER_OF_LEAST_ENERGY: f64 = 0.4;
 
 /// The maximum number of multiplications for A P and R (A P) of one level with a smoothed prolongation, as a multiple
 /// of the finest matrix's entries. If rows of P have k entries, each entry of A takes k + k^2 multiplications: 11 to 43
 /// for three-dimensional grids and a small world, 240 to 4000 if a few vertices of a graph are neighbours of a large
-/// part of all, and the result then has too many entries (docs/internals/multigrid/decisions.md).
+/// part of the others, and the result then has too many entries (docs/internals/multigrid/decisions.md).
 pub(super) const MOST_PRODUCTS: f64 = 100.0;
 
-/// If a classical level has too many entries, unknowns interpolate from half as many unknowns, and from at most this
-/// many.
+/// If a classical level has too many entries, unknowns interpolate from half as many others as before, and from at most
+/// this many.
 const FEWER_WEIGHTS: usize = 4;
 
 /// If the rows of a matrix are at most this long, its products are not counted in advance.
@@ -54,7 +54,7 @@ pub(super) struct Plan<T: Scalar, B: CoarseningSteps> {
     pub(super) smoothed: bool,
     /// The threshold for strong couplings, relative to the largest ones.
     pub(super) strength: f64,
-    /// Nodes each of which is a node of the next level: stiff ones, or hubs.
+    /// Nodes that each become a node of the next level: stiff ones, or hubs.
     pub(super) stiff: Option<B::Vec<u32>>,
 }
 
@@ -271,8 +271,8 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
     }
 }
 
-/// Returns whether the finest matrix has couplings so strong that smoothing uses blocks, unless the diagonal was asked
-/// for.
+/// Returns whether the finest matrix has couplings so strong that smoothing uses blocks, unless the diagonal was
+/// requested.
 fn wants_blocks<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -290,7 +290,7 @@ pub(super) fn facts<T: Scalar, B: CoarseningSteps>(
     all.map(|a| LevelFacts { rows: a.rows(), entries: a.nonzeros() }).collect()
 }
 
-/// Entries of the longest row.
+/// The number of entries of the longest row.
 pub(super) fn longest_row<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<u32> {
     let (mut lengths, mut longest) = (backend.buffer::<u32>(a.rows())?, backend.buffer::<u32>(1)?);
     backend.row_lengths(a.parts().offsets, 0, u32::MAX as usize, &mut lengths)?;
@@ -355,7 +355,7 @@ pub(super) fn conjugate_transpose<T: Scalar, B: CoarseningSteps + Conversions>(
 /// Prolongation and restriction.
 type Transfer<T, B> = (Csr<T, B>, Csr<T, B>);
 
-/// Adds artificial diffusion to the next level, if levels are to have that.
+/// Adds artificial diffusion to the next level, if the options request it.
 fn resolved<T: Scalar, B: MultigridBackend>(
     backend: &B,
     (transfer, coarse): (Transfer<T, B>, Csr<T, B>),
@@ -384,7 +384,8 @@ mod tests {
     use crate::random::Random;
     use crate::{assemble, generate};
 
-    /// The Laplacian of a graph whose first vertices are neighbours of a large part of all; weights span six decades.
+    /// The Laplacian of a graph whose first vertices are neighbours of a large part of the others; weights span six
+    /// decades.
     fn with_hubs(vertices: usize) -> Csr<f64> {
         let mut random = Random::new(3);
         let mut entries = Triplets::new(vertices, vertices).unwrap();

@@ -32,8 +32,8 @@ struct Step<R> {
 }
 
 /// Chebyshev's iteration of the fourth kind for A x = b, with eigenvalues of D^-1 A up to a bound. It needs no lower
-/// bound. One or two steps have the weights with the best convergence rate of the cycle for their number (Lottes,
-/// Optimal polynomial smoothers for multigrid V-cycles, Numerical Linear Algebra with Applications, 2023).
+/// bound. For one or two steps, the weights are those with which the cycle converges fastest (Lottes, Optimal
+/// polynomial smoothers for multigrid V-cycles, Numerical Linear Algebra with Applications, 2023).
 #[derive(Debug)]
 pub(super) struct Smoother<T: Scalar, B: TriangularSteps> {
     scaling: Scaling<T, B>,
@@ -71,12 +71,12 @@ fn chebyshev<R: Real>(steps: usize, largest: f64) -> Vec<Step<R>> {
 }
 
 impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
-    /// `steps` steps, at least 1, for eigenvalues up to `largest`.
+    /// A smoother of `steps` steps, at least 1, for eigenvalues up to `largest`.
     pub(super) fn new(scaling: Scaling<T, B>, steps: usize, largest: f64) -> Self {
         Self { scaling, steps: chebyshev(steps, largest), plain: false }
     }
 
-    /// `steps` steps of the plain iteration x += D^-1 (b - A x), for eigenvalues that need not be real.
+    /// A smoother of `steps` steps of the plain iteration x += D^-1 (b - A x), for eigenvalues that need not be real.
     pub(super) fn plain(scaling: Scaling<T, B>, steps: usize) -> Self {
         let step = Step { keep: T::Real::one(), momentum: T::Real::zero(), step: T::Real::one() };
         Self { scaling, steps: vec![step; steps.max(1)], plain: true }
@@ -121,7 +121,7 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
         Ok(())
     }
 
-    /// Smooths x, starting from x.
+    /// Smooths x, starting from its current values.
     pub(super) fn smooth(
         &self,
         backend: &B,
@@ -168,7 +168,7 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
         if odd { backend.copy(other, x) } else { Ok(()) }
     }
 
-    /// One step from `now` (from zero if none). `last` has the iterate before, and gets the next one.
+    /// One step from `now` (from zero if that is `None`). `last` has the iterate before, and gets the next one.
     #[allow(clippy::too_many_arguments)]
     fn step(
         &self,
@@ -203,12 +203,12 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
         }
     }
 
-    /// The scaling for these values of the matrix, if it is diagonal; none for blocks.
+    /// The scaling for these values of the matrix, if it is diagonal; `None` for blocks.
     pub(super) fn sums(&self, backend: &B, a: CsrParts<'_, T, B>) -> Result<Option<B::Vec<T::Real>>> {
         matches!(self.scaling, Scaling::Diagonal(_)).then(|| Scales::sums(backend, a)).transpose()
     }
 
-    /// Takes the scaling that [`Smoother::sums`] returned.
+    /// Sets the scaling that [`Smoother::sums`] returned.
     pub(super) fn take_sums(&mut self, sums: B::Vec<T::Real>) {
         if let Scaling::Diagonal(before) = &mut self.scaling {
             *before = sums;
@@ -247,7 +247,7 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
         }
     }
 
-    /// Products with A in one smoothing before and one after the correction.
+    /// The number of products with A in the smoothings before and after the correction together.
     pub(super) fn products(&self) -> usize {
         2 * self.steps.len() - 1
     }

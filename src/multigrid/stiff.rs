@@ -4,12 +4,12 @@
 //! A smooth error changes slowly, and an aggregate represents it by a constant. If elements are so flat that their
 //! couplings are thousands of times those of others, the small change of the error between their unknowns has as much
 //! energy as all the rest: neither the coarse correction nor smoothing reduces it, and a handful of such places
-//! determines the number of iterations. So the unknowns with the largest couplings are not aggregated. Each is an
-//! unknown of the next level too, and others interpolate from it.
+//! determines the number of iterations. Therefore the unknowns with the largest couplings are not aggregated. Each is
+//! an unknown of the next level too, and others interpolate from it.
 //!
 //! A hub is near to most of the graph, so that an aggregate around it would hold vertices that have nothing else in
-//! common, and the steps of a setup would wait for its row. It has no strong couplings of its own either; vertices whose
-//! only strong neighbours are hubs join the aggregate of one.
+//! common, and the steps of a setup would wait for its row. It has no strong couplings of its own either; vertices
+//! whose only strong neighbours are hubs join the aggregate of one.
 
 use super::MultigridBackend;
 use crate::backend::{CoarseningSteps, EXPONENTS};
@@ -60,7 +60,7 @@ pub(super) fn stiff_unknowns<T: Scalar, B: CoarseningSteps>(
     Ok(stiff)
 }
 
-/// The hubs of a level in ascending order; none if there are none.
+/// The hubs of a level in ascending order; `None` if there are none.
 pub(super) fn hubs<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -78,8 +78,8 @@ pub(super) fn hubs<T: Scalar, B: MultigridBackend>(
     Ok(Some(backend.upload(hubs.collect())?))
 }
 
-/// The exponent from which on unknowns are stiff, and their number, at most `most`; none if there is none. `counts[e]`
-/// is the number of unknowns with exponent e.
+/// The smallest exponent of stiff unknowns, and the number of these, at most `most`; `None` if there are none.
+/// `counts[e]` is the number of unknowns with exponent e.
 fn least_exponent(counts: &[u32], most: usize) -> Option<(u32, usize)> {
     let all: usize = counts.iter().map(|&count| count as usize).sum();
     let mut below = 0;

@@ -12,7 +12,7 @@ use crate::parallel::rows::row_chunks;
 use crate::scalar::{Offset, Scalar};
 use num_traits::{One, Zero};
 
-/// The unknowns of each node of a mesh: node k has those from `starts[k]` on. If none, each unknown is a node.
+/// The unknowns of each node of a mesh: node k has those from `starts[k]` on. With `None`, each unknown is a node.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Nodes(pub(super) Option<Vec<u32>>);
 
@@ -40,7 +40,7 @@ impl Nodes {
         self.start(node)..self.start(node + 1)
     }
 
-    /// The node of each unknown; none if each unknown is a node.
+    /// The node of each unknown; `None` if each unknown is a node.
     pub(super) fn of_each(&self) -> Option<Vec<u32>> {
         let starts = self.0.as_ref()?;
         let sizes = starts.windows(2).map(|w| (w[1] - w[0]) as usize).enumerate();
@@ -163,7 +163,8 @@ pub(super) fn damping<T: Scalar, B: CoarseningSteps + Conversions>(
     Ok(Csr::from_parts_unchecked(n, n, offsets, indices, values))
 }
 
-/// The same for nodes of several unknowns, where `strong` has offsets and neighbours; nothing is lumped.
+/// `damping` for nodes of several unknowns, where `strong` has offsets and neighbours; nothing is added to the
+/// diagonal.
 fn damping_of_nodes<T: Scalar>(
     a: &Csr<T>,
     node_of: &[u32],

@@ -1,8 +1,8 @@
 //! Row factors that make a matrix Hermitian.
 //!
 //! If A = D S with a Hermitian S and a positive diagonal D, as for finite volumes whose rows were divided by the cell
-//! volume, the ratio a_ij / conj(a_ji) of every coupling is d_i / d_j. So D follows from a walk through the graph, up
-//! to a factor for each component, and the couplings that close cycles show whether A has this form.
+//! volume, the ratio a_ij / conj(a_ji) of every coupling is d_i / d_j. D therefore follows from a walk through the
+//! graph, up to a factor for each component, and the couplings that close cycles show whether A has this form.
 
 use super::MultigridBackend;
 use super::scaling::{ones, times};
@@ -22,13 +22,15 @@ const SPAN: f64 = 1e10;
 /// Rows that are examined before all others, to reject most matrices quickly.
 const FIRST_ROWS: usize = 1000;
 
-/// The largest relative difference between the two ways around a cycle: rounding errors of thousands of divisions.
+/// The largest relative difference between the factors found along two paths around a cycle: rounding errors of
+/// thousands of divisions.
 const ROUNDING: f64 = 1e-9;
 
 /// Row factors L, and L A.
 pub(super) type Symmetrized<T, B> = (<B as Backend>::Vec<T>, Csr<T, B>);
 
-/// Positive row factors that make A, which is not Hermitian, Hermitian, and the resulting matrix.
+/// Positive row factors that make a non-Hermitian matrix Hermitian, and the resulting matrix; `None` if there are no
+/// such factors.
 pub(super) fn symmetrized<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,

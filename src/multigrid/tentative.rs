@@ -104,8 +104,8 @@ pub(super) fn parts_of<T: Scalar, B: CoarseningSteps>(
     Ok(Csr::from_parts_unchecked(n, count, offsets, indices, values))
 }
 
-/// The data from which a tentative prolongation is made again for new values: a quarter of its memory if each unknown
-/// is a node.
+/// The data from which a tentative prolongation is rebuilt for new values. They take a quarter of its memory if each
+/// unknown is a node.
 #[derive(Debug)]
 pub(super) enum Groups<T: Scalar, B: Backend> {
     /// The aggregate of each unknown, the norm of the near-null vector on each aggregate, and that vector itself unless
@@ -162,8 +162,8 @@ impl<T: Scalar, B: CoarseningSteps> Parts<'_, T, B> {
 }
 
 impl<T: Scalar, B: CoarseningSteps> Groups<T, B> {
-    /// Calls `work` with the parts that define P if each unknown is a node; else returns none. `before` is the data of
-    /// the level before.
+    /// Calls `work` with the parts that define P if each unknown is a node; otherwise returns `None`. `before` is the
+    /// data of the level before.
     pub(super) fn with_parts<R>(
         &self,
         backend: &B,
@@ -273,7 +273,7 @@ fn of_several<T: Scalar>(
     (p, coarse_nodes, coarse)
 }
 
-/// The members of each group, ascending, and the start of each group's; nodes in no group are left out.
+/// The members of each group, ascending, and the index of each group's first member; nodes in no group are left out.
 fn by_group(group: &[u32], count: usize) -> (Vec<usize>, Vec<u32>) {
     let mut starts = vec![0_usize; count + 1];
     for &of in group.iter().filter(|&&of| of != NO_GROUP) {

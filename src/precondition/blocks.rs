@@ -28,7 +28,7 @@ pub struct BlockJacobi<T: Scalar, B: PreconditionSteps> {
 }
 
 impl<T: Scalar, B: PreconditionSteps + RowFacts> BlockJacobi<T, B> {
-    /// Most rows of a block.
+    /// The maximum number of rows of a block.
     pub const LARGEST: usize = DENSE_LIMIT;
 
     /// Blocks of `size` rows each; the last has the rows that remain.

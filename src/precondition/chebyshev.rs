@@ -51,7 +51,8 @@ impl<T: Scalar, B: PreconditionSteps + RowFacts> std::fmt::Debug for Chebyshev<T
 }
 
 impl<T: Scalar, B: PreconditionSteps + RowFacts> Chebyshev<T, B> {
-    /// `steps` steps (1 is Jacobi, scaled) with the operator `a`, whose diagonal `diagonal` holds.
+    /// A preconditioner of `steps` steps (one step is a scaled Jacobi) with the operator `a`; `diagonal` holds its
+    /// diagonal.
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`] if A turns out not to be positive definite; if `steps` is zero, if sizes differ, or if

@@ -27,7 +27,7 @@ const SMALLEST: f64 = 1e-8;
 ///
 /// Unknowns are eliminated in the order of A, and the quality of M depends on that order: banded ones, as from reverse
 /// Cuthill-McKee, are good. If pivots fail, the diagonal is increased step by step; if that does not help, the failing
-/// pivots are replaced, so that M is always regular.
+/// pivots are replaced, so that M is always nonsingular.
 ///
 /// An application is two triangular solves. It moves L and U with 4 bytes for each column, about 9 vectors and their
 /// indices, and takes as many sequential steps as there are level sets of rows ([`Ilu::depth`]).
@@ -54,7 +54,8 @@ impl<T: Scalar, B: TriangularSteps> Ilu<T, B> {
     /// [`Ilu::new`] or [`Ilu::positive`], limited to factors with at most `most` level sets each.
     ///
     /// # Errors
-    /// As these, and [`Error::Unsupported`] if there are more level sets, which is found before the factorisation.
+    /// As [`Ilu::new`], and [`Error::Unsupported`] if there are more level sets, which is found before the
+    /// factorisation.
     pub(crate) fn of_levels(backend: &B, a: &Csr<T, B>, positive: bool, most: usize) -> Result<Self> {
         Self::with_pivots(backend, a, positive, most)
     }

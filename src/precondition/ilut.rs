@@ -18,7 +18,7 @@ use std::collections::BinaryHeap;
 /// Pivots are replaced if they are smaller than this times the largest entry of their row, which is 1 after scaling.
 const SMALLEST: f64 = 1e-6;
 
-/// The caller is asked after this many rows whether to go on.
+/// The number of rows after which it is checked whether the caller wants to stop.
 const ROWS: usize = 256;
 
 /// The limits of ILUT.
@@ -61,8 +61,8 @@ impl IlutOptions {
 
 /// M = D^-1 P^T L U E^-1 near A: ILUT, Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., algorithm 10.6,
 /// after the rows are permuted and rows and columns are scaled such that the entries with the largest product of
-/// magnitudes are on the diagonal and are 1 (Duff and Koster), all others no larger. So zeros on the diagonal do no
-/// harm.
+/// magnitudes are on the diagonal and are 1 (Duff and Koster), all others no larger. Zeros on the diagonal therefore do
+/// no harm.
 ///
 /// Factors are computed on one thread of the CPU, since the entries that are kept of a row depend on the rows before
 /// it. Both scalings are folded into the factors, and an application is two triangular solves on any backend, as with
@@ -112,7 +112,7 @@ impl<T: Scalar, B: TriangularSteps> Ilut<T, B> {
         self.factors.depth()
     }
 
-    /// Entries of both factors, diagonals included.
+    /// The number of entries of both factors, diagonals included.
     pub fn entries(&self) -> usize {
         self.factors.entries() + self.factors.rows()
     }
@@ -173,7 +173,7 @@ struct Rows<T> {
 }
 
 impl<T: Scalar> Rows<T> {
-    /// Makes factors of P A from those of D P A E: with y = D^-1 y' and z = E z', L' becomes D^-1 L D and U' becomes
+    /// Turns factors of D P A E into factors of P A: with y = D^-1 y' and z = E z', L' becomes D^-1 L D and U' becomes
     /// D^-1 U E^-1, the diagonal of L being 1 as before.
     fn unscale(&mut self, permutation: &Permutation, scaling: &Scaling) {
         let rows: Vec<f64> =

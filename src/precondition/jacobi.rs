@@ -21,7 +21,7 @@ use num_traits::Zero;
 /// single precision, the fused steps of conjugate gradients read them rounded to single: M may be any positive
 /// diagonal, this one has a relative error of at most 2^-24, and half as many bytes are read.
 ///
-/// An application by itself moves a real a row, r and z; within the fused steps of an iteration, only the reals.
+/// An application by itself moves a real per row, r and z; within the fused steps of an iteration, only the reals.
 #[derive(Debug)]
 pub struct Jacobi<T: Scalar, B: Backend> {
     inverse: B::Vec<T::Real>,
@@ -81,7 +81,7 @@ impl<T: Scalar, B: RowFacts> Jacobi<T, B> {
         let mut sum = backend.zeros::<T::Real>(1)?;
         backend.write(&[first], &mut sum)?;
         space.communicator().all_sum(backend, &mut sum)?;
-        // The sum of as many equal numbers, added in the same order.
+        // The sum of the same number of equal terms, added in the same order.
         let expected = (1..parts).fold(first, |sum, _| sum + first);
         let same = self.even && backend.value(&sum)? == expected;
         self.even = space.count(!same)? == 0;

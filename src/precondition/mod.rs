@@ -1,17 +1,17 @@
 //! Preconditioners: operators z = M^-1 r with M near A and cheap to invert.
 //!
-//! | type | M | set up by | bytes moved an iteration, in addition to plain CG |
+//! | type | M | set up by | bytes moved per iteration, in addition to plain CG |
 //! |---|---|---|---|
 //! | [`Identity`] | I | | none |
 //! | [`Jacobi`] | diagonal of A | one pass over A | 2 n reals, none if all are equal: fused with the steps of CG, z is never stored |
 //! | [`BlockJacobi`] | diagonal blocks of A | small dense inverses | the blocks, and 4 n scalars: r, z, and both for r.z |
-//! | [`Fsai`] | (G^H G)^-1, G on the lower pattern of A | a small dense system a row | both factors, and 7 n scalars |
+//! | [`Fsai`] | (G^H G)^-1, G on the lower pattern of A | a dense system per row | both factors, and 7 n scalars |
 //! | [`Ilu`] | L U on the pattern of A | row by row, each as soon as the rows that it needs are done | both factors, and 9 n scalars and indices |
 //! | [`Ilut`] | L U with the largest entries of the fill | on one thread of the CPU, after a maximum product transversal | the same |
 //! | [`Chebyshev`] | a polynomial of A in k terms | the largest eigenvalue | (k - 1) steps of the matrix and 4 n scalars (7 n if the product and the step are two passes), and 4 n scalars |
 //! | [`Narrowed`] | any of these, in half the precision | the same | the same in half the width, and 5 n scalars |
 //!
-//! Which one pays: Jacobi nearly always. Block Jacobi if several unknowns belong to each point, as in elasticity.
+//! Which one to use: Jacobi nearly always. Block Jacobi if several unknowns belong to each point, as in elasticity.
 //! Incomplete LU for matrices that are not symmetric, if they have few level sets. FSAI if iterations are many and the
 //! matrix has few entries per row. Chebyshev if global sums are expensive, since it needs fewer of them (but not fewer
 //! products); [`Narrowed`] Chebyshev if an iteration moves vectors more than the matrix.
@@ -50,7 +50,7 @@ pub use narrowed::Narrowed;
 pub struct Workspace<'a, T: Scalar, B: Backend> {
     /// [`Preconditioner::work_len`] scalars, or more.
     pub full: &'a mut B::Slice<T>,
-    /// [`Preconditioner::narrow_work_len`] scalars of half the width, or more.
+    /// [`Preconditioner::narrow_work_len`] scalars in half the precision, or more.
     pub narrow: &'a mut B::Slice<T::Narrow>,
 }
 
@@ -62,7 +62,7 @@ impl<T: Scalar, B: Backend> std::fmt::Debug for Workspace<'_, T, B> {
 
 /// Applies z = M^-1 r.
 pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
-    /// Number of rows and columns; `None` if any size will do.
+    /// Number of rows and columns; `None` if any size is possible.
     fn rows(&self) -> Option<usize>;
 
     /// z = M^-1 r. `z` is overwritten.
@@ -71,13 +71,13 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
     /// If a vector has the wrong length, or if the device fails.
     fn apply(&self, backend: &B, r: &B::Slice<T>, z: &mut B::Slice<T>) -> Result<()>;
 
-    /// Scalars of memory that [`Preconditioner::apply_in`] and [`Preconditioner::apply_dot_in`] need. A solver
-    /// allocates them once.
+    /// The number of scalars of workspace that [`Preconditioner::apply_in`] and [`Preconditioner::apply_dot_in`] need.
+    /// A solver allocates them once.
     fn work_len(&self) -> usize {
         0
     }
 
-    /// The workspace, in scalars of half the width.
+    /// The number of scalars of workspace in half the precision.
     fn narrow_work_len(&self) -> usize {
         0
     }
@@ -125,10 +125,11 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
         None
     }
 
-    /// Takes new values from a matrix with the pattern that M was made from. What depends on the pattern alone is kept.
+    /// Takes new values from a matrix with the pattern that M was built from. What depends on the pattern alone is
+    /// kept.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if M can't take new values and must be made anew, as the provided method says; and the
+    /// [`Error::Unsupported`] if M can't take new values and must be rebuilt, as the provided method says; and the
     /// errors of setting M up. After an error M must be updated again before it is used.
     fn update(&mut self, _backend: &B, _a: &Csr<T, B>) -> Result<()> {
         Err(Error::Unsupported("new values for this preconditioner: make a new one".into()))
@@ -139,9 +140,9 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
         false
     }
 
-    /// Roughly how many steps one application queues on the backend. With many steps an iteration keeps a GPU busy
-    /// however few bytes it moves, and a solver queues few iterations ahead, because those queued after the last one
-    /// are wasted.
+    /// The approximate number of steps that one application queues on the backend. With many steps an iteration keeps a
+    /// GPU busy however few bytes it moves, and a solver queues few iterations ahead, because those queued after the
+    /// last one are wasted.
     fn steps(&self) -> usize {
         1
     }

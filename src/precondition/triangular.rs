@@ -47,7 +47,7 @@ struct Triangle<T: Scalar, B: TriangularSteps> {
     offsets: Offsets<B>,
     columns: B::Vec<u32>,
     values: B::Vec<T>,
-    /// The inverse of each diagonal entry, in stored order; none for a unit diagonal.
+    /// The inverse of each diagonal entry, in stored order; `None` for a unit diagonal.
     inverses: Option<B::Vec<T>>,
 }
 
@@ -62,7 +62,7 @@ impl<T: Scalar, B: TriangularSteps> Triangle<T, B> {
         Ok(Self { side, levels, offsets, columns, values, inverses: None })
     }
 
-    /// Takes the values of a matrix, and the inverses of its diagonal (unless it is 1) in the order of its rows.
+    /// Sets the values from a matrix, and from the inverses of its diagonal (unless it is 1) in the order of its rows.
     fn refill(&mut self, backend: &B, a: CsrParts<'_, T, B>, inverses: Option<&B::Slice<T>>) -> Result<()> {
         let Levels { order, places, .. } = &self.levels;
         let offsets = self.offsets.as_ref();
@@ -154,7 +154,7 @@ impl<T: Scalar, B: TriangularSteps> Factors<T, B> {
         Ok(Self { lower, upper, sources, between })
     }
 
-    /// Takes the values of both triangles, and the inverses of U's diagonal.
+    /// Sets the values of both triangles, and the inverses of U's diagonal.
     pub(super) fn refill(
         &mut self,
         backend: &B,
@@ -201,7 +201,7 @@ impl<T: Scalar, B: TriangularSteps> Factors<T, B> {
         (self.lower.depth(), self.upper.depth())
     }
 
-    /// Entries off the diagonals.
+    /// The number of entries off the diagonals.
     pub(super) fn entries(&self) -> usize {
         B::len(&self.lower.columns) + B::len(&self.upper.columns)
     }

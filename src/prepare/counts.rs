@@ -1,9 +1,10 @@
 //! The elimination tree of a graph in some order, and the number of entries in each column of its factor.
 //!
-//! If the order comes from dissection, it has long stretches of vertices that are coupled with no vertex before their
-//! stretch: the sides of separators. The tree and the counts within such a stretch depend on the stretch alone, so all
-//! threads work on stretches. For the vertices between stretches, a whole tree of a stretch acts like one vertex, its
-//! root, which is coupled with everything that the tree is coupled with outside; elimination creates these couplings.
+//! If the order comes from dissection, it has long ranges of consecutive vertices ("stretches") that are coupled with
+//! no vertex before them: the sides of separators. The tree and the counts within such a stretch depend on the stretch
+//! alone, so all threads work on stretches. For the vertices between stretches, a whole tree of a stretch acts like one
+//! vertex, its root, which is coupled with everything that the tree is coupled with outside; elimination creates these
+//! couplings.
 
 use super::order_size::Renumbered;
 use crate::parallel::Cut;
@@ -14,8 +15,7 @@ use std::ops::Range;
 /// No vertex.
 const NONE: u32 = u32::MAX;
 
-/// A stretch has at least this part (one over it) of all vertices, and at least the second number; only the last one of
-/// a kind may be shorter.
+/// A stretch has at least 1 / `PART` of all vertices, and at least `LEAST`; only the last one of a kind may be shorter.
 const PART: usize = 64;
 const LEAST: usize = 1 << 10;
 
@@ -28,7 +28,7 @@ pub(crate) fn tree_and_counts(graph: &Renumbered) -> (Vec<u32>, Vec<u32>) {
     (parents, counts)
 }
 
-/// The tree alone.
+/// Computes only the elimination tree.
 pub(crate) fn elimination_tree(graph: &Renumbered) -> Vec<u32> {
     tree(graph, &stretches(graph))
 }
@@ -113,7 +113,7 @@ fn climb(graph: &Renumbered, row: u32, first: u32, parents: &mut [u32], ancestor
     }
 }
 
-/// The vertices outside of its stretch that each tree is coupled with, by its root.
+/// For the root of each tree, the vertices outside of its stretch with which the tree is coupled.
 type Coupled = Vec<(u32, Vec<u32>)>;
 
 fn counts(graph: &Renumbered, parents: &[u32], stretches: &Stretches) -> Vec<u32> {
@@ -163,7 +163,7 @@ fn counts(graph: &Renumbered, parents: &[u32], stretches: &Stretches) -> Vec<u32
     counts
 }
 
-/// Writes the counts of an independent stretch.
+/// Writes the counts of an independent stretch. Returns the vertices outside with which its trees are coupled.
 fn of_stretch(graph: &Renumbered, parents: &[u32], range: Range<usize>, counts: &mut [u32]) -> Coupled {
     let (first, end) = (range.start as u32, range.end as u32);
     let local: Vec<u32> =
@@ -303,7 +303,7 @@ mod tests {
     use crate::matrix::Csr;
     use crate::prepare::{minimum_degree, nested_dissection};
 
-    /// Stretches change nothing; gives how many are independent.
+    /// Checks that stretches change no result, and returns the number of independent ones.
     fn checked(a: &Csr<f64>, order: &Permutation) -> usize {
         let graph = Renumbered::new(&Adjacency::new(a).unwrap(), order);
         let n = graph.len();

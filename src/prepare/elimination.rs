@@ -11,19 +11,19 @@ use std::fmt;
 
 /// A factorisation with fewer multiplications takes less time than dissection.
 const DISSECTED_FROM: f64 = 1e9;
-/// Dissection has to save this many multiplications a vertex, which take as long as it does itself; it halves the work
-/// in most cases. It takes 3 to 6 us a vertex on one core, which makes 3e9 multiplications a second.
+/// Dissection has to save this many multiplications per vertex, which take as long as dissection itself; it halves the
+/// work in most cases. It takes 3 to 6 us per vertex on one core, which does 3e9 multiplications per second.
 const FOR_A_VERTEX: f64 = 2e4;
 /// Dissection was never seen to reduce the work by a larger factor.
 const AT_BEST: f64 = 10.0;
 /// If work is limited, this crate's own minimum degree is used from this number of rows on, because it can stop early.
-/// A library's would go on for a minute to find an order that is of no use.
+/// A library would search for a minute to find an order that is of no use.
 const LIMITED_FROM: usize = 50_000;
 /// The search for an order may read this many list entries for each multiplication that the factorisation may take. An
 /// entry takes 10 to 20 ns, as long as 50 multiplications, and half of the time is for the search. The limit is for
 /// searches that would take minutes, so a factor of two does not matter.
 const SEARCHED: f64 = 0.01;
-/// From this number of rows on a graph is cut into regions, which all threads order. With regions, on one thread,
+/// A graph with at least this many rows is cut into regions, which all threads order. With regions, on one thread,
 /// everything before the numerical factorisation takes 1.5 times as long for a mesh in the plane of 10^4 points,
 /// equally long for 2.5 10^4, and 0.6 times as long for 5 10^4 (an EPYC, 2026-11-28).
 const REGIONS_FROM: usize = 50_000;
@@ -73,7 +73,7 @@ fn dissected_from(rows: usize) -> f64 {
     DISSECTED_FROM.max(FOR_A_VERTEX * rows as f64)
 }
 
-/// Dissects the whole graph, and counts what a factor in that order has.
+/// Dissects the whole graph, and counts the entries of the columns of a factor in that order.
 fn dissected(graph: &Adjacency<'_>) -> Result<(Permutation, Counted)> {
     let order = dissection_order(graph)?;
     let counted = Counted::new(graph, &order)?;
@@ -86,15 +86,16 @@ pub(crate) enum Sought<F> {
     Found(F),
     /// A Cholesky factorisation takes at least this many multiplications, too many even after dissection.
     TooLong(f64),
-    /// The search was ended after reading this many entries, because it takes as long as a factorisation may.
+    /// The search was ended after reading this many entries, because it takes as long as a factorisation is allowed to.
     Ended(f64),
     /// Nothing was searched for, or there is nothing that this search could find.
     Nothing,
 }
 
 /// Orders a large matrix whose graph has small separators, by dissection into regions or down to its leaves, with all
-/// threads, and counts what a factor in that order has; a factorisation may take `most` multiplications. Nothing is
-/// found if there are few rows or if separators are large; minimum degree is tried first then.
+/// threads, and counts the entries of the columns of a factor in that order; a factorisation may take `most`
+/// multiplications. Nothing is found if there are few rows or if separators are large; minimum degree is tried first
+/// then.
 ///
 /// # Errors
 /// As [`nested_dissection`](super::nested_dissection).

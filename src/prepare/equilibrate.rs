@@ -21,13 +21,13 @@ const NEAR_ENOUGH: f64 = 0.25;
 /// at most 30 passes over the entries.
 ///
 /// # Errors
-/// If an entry is infinite or not a number, if there are 2^32 - 1 rows or columns or more, or without memory.
+/// If an entry is infinite or not a number, if there are 2^32 - 1 rows or columns or more, or if memory runs out.
 pub fn equilibrate<T: Scalar>(a: &Csr<T>) -> Result<Scaling> {
     scaled(a, false)
 }
 
-/// The same with equal factors for row i and column i, so that D A D is symmetric if A is. For an unsymmetric matrix
-/// the larger of both is brought near 1.
+/// [`equilibrate`] with equal factors for row i and column i, so that D A D is symmetric if A is. For an unsymmetric
+/// matrix the larger of both is brought near 1.
 ///
 /// # Errors
 /// As [`equilibrate`], and if A is not square.

@@ -26,7 +26,7 @@ impl Matching {
         self.row_of[column] = row as u32;
     }
 
-    /// A matched row gets another column.
+    /// Removes the column of a matched row. The row gets another column afterwards.
     pub(super) fn release(&mut self, row: usize) {
         self.column_of[row] = UNMATCHED;
     }
@@ -82,8 +82,8 @@ impl Matching {
         Permutation::from_new_to_old(order)
     }
 
-    /// Makes the pairs that need no search: row i with column i if the whole diagonal is there; else forced pairs, then
-    /// what is left of the diagonal, then each row with its first free column.
+    /// Finds the pairs that need no search: row i with column i if the whole diagonal is there; otherwise forced pairs,
+    /// then the remaining diagonal entries, then each row with its first free column.
     fn cheap(pattern: &Pattern<'_>) -> Result<Self> {
         let mut matching = Self::none(pattern.rows(), pattern.columns());
         let diagonal: Vec<usize> = (0..pattern.rows().min(pattern.columns()))
@@ -131,7 +131,7 @@ fn unmatched(partners: &[u32]) -> Vec<u32> {
 /// ```
 ///
 /// # Errors
-/// Without memory.
+/// If memory runs out.
 pub fn maximum_matching(pattern: &Pattern<'_>) -> Result<Matching> {
     let mut search = Search {
         pattern,

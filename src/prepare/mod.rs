@@ -3,8 +3,8 @@
 //!
 //! An unsymmetric or badly scaled A is replaced by P R A C Q, where R and C are diagonal matrices, and P and Q
 //! permutations. The matching brings large entries to the diagonal, the scaling makes entries comparable, and the block
-//! triangular form separates what can be solved one after the other. A x = b becomes (P R A C Q) y = P R b with x = C Q
-//! y.
+//! triangular form divides the system into parts that can be solved one after another. A x = b becomes (P R A C Q) y =
+//! P R b with x = C Q y.
 //!
 //! ```text
 //!     | 0  0  8 |   the entries 8, 2, 5 have the largest product:    | 1  0  0 |     columns 2, 0, 1 in this order,
@@ -14,7 +14,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `pattern` | where entries stand, by rows and by columns |
+//! | `pattern` | the places of entries, by rows and by columns |
 //! | `scaling` | two diagonal matrices, and how they are applied |
 //! | `equilibrate` | Ruiz's scaling: rows and columns of largest magnitude about 1 |
 //! | `matching` | maximum matching of rows with columns, structural rank |
@@ -24,10 +24,10 @@
 //! | `triangular`, `strong` | Dulmage-Mendelsohn decomposition, strongly connected components |
 //! | `permute` | P A Q |
 //! | `dissection` | orders of elimination for factors with little fill |
-//! | `elimination` | when dissection pays |
-//! | `nearby` | numbers with which neighbours are near each other in memory |
+//! | `elimination` | the choice between dissection and other orders |
+//! | `nearby` | renumbers a graph so that neighbours are near each other in memory |
 //! | `counts` | the elimination tree, and entries of the columns of a factor |
-//! | `order_size` | what a factor in some order takes |
+//! | `order_size` | size and cost of a factor in some order |
 //!
 //! All of it runs on the host. Only dissection is recursive, and its depth grows with the logarithm of the size, so
 //! even a chain of 10^7 rows does not exhaust the stack. Results are deterministic: ties go to the smaller index, and

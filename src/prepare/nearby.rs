@@ -12,14 +12,14 @@ const WINDOWS: usize = 16;
 const WINDOW: usize = 1024;
 /// Numbers of vertices that share the cache lines that a processor fetches together.
 const LINE: usize = 64;
-/// Neighbours are scattered if those of a window occupy more lines than this part (one over it) of its vertices. A grid
-/// has a hundredth of that, and points in random order ten times as many.
+/// Neighbours are scattered if those of a window occupy more lines than 1 / `SCATTERED` of its vertices. A grid has a
+/// hundredth of that, and points in random order ten times as many.
 const SCATTERED: usize = 4;
 
 /// Returns the graph numbered by breadth-first search, and that order, if neighbours are scattered.
 ///
 /// # Errors
-/// Without memory.
+/// If memory runs out.
 pub(super) fn nearby(graph: &Adjacency<'_>) -> Result<Option<(Adjacency<'static>, Permutation)>> {
     if !is_scattered(graph) {
         return Ok(None);
@@ -85,7 +85,7 @@ mod tests {
         let graph = Adjacency::new(&shuffled).unwrap();
         let (near, order) = nearby(&graph).unwrap().unwrap();
         assert!(!is_scattered(&near));
-        // The same edges.
+        // The renumbered graph has the same edges.
         for vertex in 0..near.vertices() {
             let old = order.new_to_old()[vertex] as usize;
             let mut others: Vec<u32> = graph.neighbours(old).map(|other| order.old_to_new()[other]).collect();

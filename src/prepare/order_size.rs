@@ -1,4 +1,4 @@
-//! Counts what a Cholesky factor in a given order has, without computing it.
+//! Counts the entries and multiplications of a Cholesky factor in a given order, without computing it.
 
 use super::counts::tree_and_counts;
 use crate::error::{Error, Result};
@@ -20,16 +20,16 @@ pub struct OrderSize {
     pub multiplications_lu: f64,
 }
 
-/// Counts what a Cholesky factorisation of a matrix with the pattern of A + A^T takes in this order of elimination.
-/// This needs the time and memory of a few passes over A, however large L is.
+/// Counts the entries and multiplications of a Cholesky factorisation in this order of elimination, for a matrix with
+/// the pattern of A + A^T. This needs the time and memory of a few passes over A, however large L is.
 ///
 /// # Errors
-/// If the matrix is not square, if the order has another length, or without memory.
+/// If the matrix is not square, if the order has another length, or if memory runs out.
 pub fn order_size<T: Scalar>(a: &Csr<T>, order: &Permutation) -> Result<OrderSize> {
     graph_order_size(&Adjacency::new(a)?, order)
 }
 
-/// The same for a graph that was made before.
+/// [`order_size`] for an existing graph.
 ///
 /// # Errors
 /// If the order has another length.
@@ -45,7 +45,7 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// Counts what a factor in this order has.
+    /// Computes the elimination tree and the column counts of the factor in this order.
     ///
     /// # Errors
     /// If the order has another length.
@@ -71,8 +71,8 @@ impl Counted {
 /// Fewer vertices are not worth another thread.
 const FEW: usize = 1 << 12;
 
-/// A graph whose vertices are numbered in the order of elimination. So what is eliminated together is near in memory,
-/// however the matrix was numbered.
+/// A graph whose vertices are numbered in the order of elimination, so that vertices that are eliminated together are
+/// near in memory, however the matrix was numbered.
 pub(crate) struct Renumbered {
     starts: Vec<u64>,
     neighbours: Vec<u32>,

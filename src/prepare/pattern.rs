@@ -20,7 +20,7 @@ impl<'a> Pattern<'a> {
     /// All stored entries, including explicit zeros. Results hold for all values on this structure.
     ///
     /// # Errors
-    /// If there are 2^32 - 1 rows or columns or more, or without memory.
+    /// If there are 2^32 - 1 rows or columns or more, or if memory runs out.
     pub fn stored<T: Scalar>(a: &'a Csr<T>) -> Result<Self> {
         check_sizes(a.rows(), a.columns())?;
         let parts = a.parts();
@@ -86,7 +86,7 @@ impl<'a> Pattern<'a> {
     /// The pattern of the transpose.
     ///
     /// # Errors
-    /// Without memory.
+    /// If memory runs out.
     pub fn transposed(&self) -> Result<Pattern<'static>> {
         let mut starts = Host.zeros::<u64>(self.columns + 2)?;
         self.indices.iter().for_each(|&column| starts[column as usize + 2] += 1);

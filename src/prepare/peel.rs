@@ -17,7 +17,7 @@ pub(super) struct Forced {
 
 /// Matches rows and columns with a single entry, sets them aside, and goes on with those that have a single entry then.
 /// Some maximum matching contains these pairs (Karp and Sipser, "Maximum matchings in sparse random graphs", FOCS
-/// 1981). Also returns the pattern of the transpose, which is made only if there is anything to do.
+/// 1981). Also returns the pattern of the transpose, which is computed only if there is such a row or column.
 pub(super) fn peel(pattern: &Pattern<'_>) -> Result<(Vec<Forced>, Option<Pattern<'static>>)> {
     let mut rows: Vec<u32> = (0..pattern.rows()).map(|row| pattern.row(row).len() as u32).collect();
     let mut columns = vec![0_u32; pattern.columns()];
@@ -68,7 +68,7 @@ pub(super) fn peel(pattern: &Pattern<'_>) -> Result<(Vec<Forced>, Option<Pattern
 }
 
 /// Returns the order in which substitution finds the unknowns of a matrix that is triangular after permutations: each
-/// row with the column of its unknown. There is none if the matrix is not of this kind.
+/// row with the column of its unknown. `None` if the matrix is not of this kind.
 pub(crate) fn triangular_order<T: Scalar>(a: &Csr<T>) -> Result<Option<Vec<(u32, u32)>>> {
     if a.rows() != a.columns() {
         return Ok(None);

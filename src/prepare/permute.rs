@@ -12,7 +12,7 @@ use crate::scalar::Scalar;
 /// [`permute_symmetric`](crate::graph::permute_symmetric).
 ///
 /// # Errors
-/// If a permutation has another length than the number of rows or columns, or without memory.
+/// If the length of a permutation is not the number of rows or columns, or if memory runs out.
 pub fn permute<T: Scalar>(a: &Csr<T>, rows: &Permutation, columns: &Permutation) -> Result<Csr<T>> {
     Error::check_dimension("length of the permutation of rows", a.rows(), rows.len())?;
     Error::check_dimension("length of the permutation of columns", a.columns(), columns.len())?;

@@ -6,8 +6,8 @@
 //! the lengths c_ij - u_i - v_j are never negative. The method is the fifth variant of Duff and Koster, "On algorithms
 //! for permuting large entries to the diagonal of a sparse matrix", SIAM J. Matrix Anal. Appl. 22 (2001).
 //!
-//! Costs are integers, logarithms in units of 2^-32. So sums are exact, entries of equal magnitude have exactly the
-//! same cost, and the inequalities hold to the last bit.
+//! Costs are integers, logarithms in units of 2^-32. Therefore sums are exact, entries of equal magnitude have exactly
+//! the same cost, and the inequalities hold to the last bit.
 
 use super::equilibrate::equilibrate;
 use super::matching::{Matching, UNMATCHED, maximum_matching};
@@ -70,7 +70,7 @@ impl ProductMatching {
         &self.scaling
     }
 
-    /// Takes both out.
+    /// Takes the matching and the scaling out.
     pub fn into_parts(self) -> (Matching, Scaling) {
         (self.matching, self.scaling)
     }
@@ -96,15 +96,15 @@ impl ProductMatching {
 /// ```
 ///
 /// # Errors
-/// If an entry is infinite or not a number, if there are 2^32 - 1 rows or columns or more, or without memory.
+/// If an entry is infinite or not a number, if there are 2^32 - 1 rows or columns or more, or if memory runs out.
 pub fn maximum_product_matching<T: Scalar>(a: &Csr<T>) -> Result<ProductMatching> {
     let best = within(a, u64::MAX)?;
     Ok(best.expect("a search without a limit ends with a matching"))
 }
 
-/// The same if it takes a reasonable number of steps, which depends on the matrix alone. Otherwise it returns a maximum
-/// matching that ignores magnitudes, and a scaling by the largest magnitudes of rows and columns. In large random
-/// matrices each search may visit much of the matrix.
+/// [`maximum_product_matching`] if it takes a reasonable number of steps; whether it does depends on the matrix alone.
+/// Otherwise it returns a maximum matching that ignores magnitudes, and a scaling by the largest magnitudes of rows and
+/// columns. In large random matrices each search may visit much of the matrix.
 ///
 /// # Errors
 /// As [`maximum_product_matching`].
@@ -122,7 +122,7 @@ pub(super) fn matching_or_norms<T: Scalar>(a: &Csr<T>, most: u64) -> Result<Prod
     }
 }
 
-/// Returns the matching of largest product, or none if its searches take too many steps.
+/// Returns the matching of largest product, or `None` if its searches take too many steps.
 fn within<T: Scalar>(a: &Csr<T>, most: u64) -> Result<Option<ProductMatching>> {
     let mut sizes = logarithms(a, Pattern::stored(a)?.starts())?;
     sizes.retain(|&size| size != f64::NEG_INFINITY);
@@ -243,7 +243,7 @@ impl<'a> Assignment<'a> {
         both(self.pattern.row(row), &self.costs[places]).map(|(&column, &cost)| (column as usize, cost))
     }
 
-    /// The same without columns that were set aside.
+    /// The entries of a row without columns that were set aside.
     fn alive(&self, row: usize) -> impl Iterator<Item = (usize, i64)> + '_ {
         self.entries(row).filter(|&(column, _)| self.dead[column] == ALIVE)
     }
@@ -478,8 +478,8 @@ impl<'a> Assignment<'a> {
     }
 
     /// Restores u_i + v_j <= c_ij for columns of dead trees, after the u of other rows have grown. All entries of rows
-    /// in a tree are in its own columns or in those of earlier trees. So subtracting a number from a tree's columns and
-    /// adding it to its rows changes nothing inside, and the latest tree is settled first.
+    /// in a tree are in its own columns or in those of earlier trees. Subtracting a number from a tree's columns and
+    /// adding it to its rows therefore changes nothing inside, and the latest tree is settled first.
     fn settle_dead_trees(&mut self) {
         if self.trees.is_empty() {
             return;
@@ -505,7 +505,8 @@ impl<'a> Assignment<'a> {
         }
     }
 
-    /// Returns by how much a row's entries violate the inequality, for each tree that `excess` has a place for.
+    /// Raises each tree's element of `excess` to the largest amount by which the row's entries violate the inequality.
+    /// Trees beyond the end of `excess` are left out.
     fn note_excess(&self, row: usize, excess: &mut [i64]) {
         for (column, cost) in self.entries(row) {
             if let Some(most) = excess.get_mut(self.dead[column] as usize) {
@@ -569,8 +570,8 @@ impl<'a> Assignment<'a> {
     }
 
     /// Computes the scale factors. Those of matched rows are computed from the entries' magnitudes again, so matched
-    /// entries have magnitude 1 up to rounding and not only up to a unit of cost. What can be shifted between rows and
-    /// columns is divided evenly.
+    /// entries have magnitude 1 up to rounding and not only up to a unit of cost. The part that can be shifted between
+    /// rows and columns is divided evenly.
     fn scaling(&self, sizes: &[f64]) -> Scaling {
         let mean = |numbers: &mut dyn Iterator<Item = f64>, count: usize| {
             numbers.sum::<f64>() / (count as f64 * UNIT).max(1.0)

@@ -74,7 +74,7 @@ impl Scaling {
     }
 
     /// Rounds each factor to a power of two (by its logarithm), so that scaling rounds no entry. Entries of magnitude 1
-    /// then have between 1/2 and 2.
+    /// then have a magnitude between 1/2 and 2.
     #[must_use]
     pub fn to_powers_of_two(&self) -> Self {
         let round = |factors: &[f64]| factors.iter().map(|f| f.log2().round().exp2()).collect();
@@ -95,7 +95,7 @@ impl Scaling {
     /// Returns R A C, computed by several threads.
     ///
     /// # Errors
-    /// If the matrix has another size, or without memory.
+    /// If the matrix has another size, or if memory runs out.
     pub fn apply<T: Scalar>(&self, a: &Csr<T>) -> Result<Csr<T>> {
         let mut scaled = a.copied(&Host)?;
         self.apply_in_place(&mut scaled)?;
@@ -105,7 +105,7 @@ impl Scaling {
     /// Replaces A by R A C.
     ///
     /// # Errors
-    /// If the matrix has another size, or without memory.
+    /// If the matrix has another size, or if memory runs out.
     pub fn apply_in_place<T: Scalar>(&self, a: &mut Csr<T>) -> Result<()> {
         Error::check_dimension("rows of the matrix to scale", self.rows.len(), a.rows())?;
         Error::check_dimension("columns of the matrix to scale", self.columns.len(), a.columns())?;

@@ -22,7 +22,7 @@ pub struct SymmetricMatching {
 }
 
 impl SymmetricMatching {
-    /// The row with which each row makes a pivot of 2 x 2, or its own number if it is a pivot by itself.
+    /// The row with which each row forms a 2 x 2 pivot, or its own number if it is a pivot by itself.
     /// `partner[partner[i]] == i`.
     pub fn partner(&self) -> &[u32] {
         &self.partner
@@ -65,7 +65,8 @@ impl SymmetricMatching {
 /// ```
 ///
 /// # Errors
-/// If A is not square, if an entry is infinite or not a number, if there are 2^32 - 1 rows or more, or without memory.
+/// If A is not square, if an entry is infinite or not a number, if there are 2^32 - 1 rows or more, or if memory runs
+/// out.
 pub fn symmetric_matching<T: Scalar>(a: &Csr<T>) -> Result<SymmetricMatching> {
     Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
     if let Some(diagonal) = of_diagonal(a) {

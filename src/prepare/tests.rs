@@ -34,7 +34,7 @@ fn ragged(rows: usize, columns: usize, density: f64, random: &mut Random) -> Csr
     Csr::from_parts(rows, columns, offsets, indices, values).unwrap()
 }
 
-/// Most pairs, and of these the largest sum of logarithms: all ways are tried.
+/// The largest number of pairs, and with that number the largest sum of logarithms, found by trying all matchings.
 fn brute_force(rows: &[Vec<(usize, f64)>], row: usize, taken: u32) -> (usize, f64) {
     let Some(line) = rows.get(row) else { return (0, 0.0) };
     let mut best = brute_force(rows, row + 1, taken);
@@ -53,7 +53,7 @@ fn product<T: Scalar>(a: &Csr<T>, matching: &Matching) -> (usize, f64) {
     sizes.fold((0, 0.0), |(pairs, sum), size| (pairs + 1, sum + size.log2()))
 }
 
-/// That partners agree, and that the scaling is as promised.
+/// Checks that partners agree, and that the scaling has the documented properties.
 fn check_scaled<T: Scalar>(a: &Csr<T>, best: &ProductMatching) {
     let matching = best.matching();
     for (row, &column) in matching.column_of().iter().enumerate() {
@@ -109,7 +109,7 @@ fn larger_matrices_are_scaled_as_promised() {
     }
 }
 
-/// What P A Q with hidden large entries was made from is found again, whatever the type.
+/// The permutations that hide large entries in P A Q are found again, for each scalar type.
 #[test]
 fn hidden_diagonals_are_found() {
     let n = 500;
@@ -330,7 +330,7 @@ fn a_matching_that_takes_too_long_gives_way_to_one_by_places_alone() {
     assert_eq!(given_up.scaling(), &equilibrate(&a).unwrap());
     let found = super::product::matching_or_norms(&a, 16 * most).unwrap();
     assert_eq!(found.scaling(), maximum_product_matching(&a).unwrap().scaling());
-    // What has large entries to be found takes a few steps an entry.
+    // A matrix with large entries to be found takes a few steps per entry.
     let hidden = generate::convection_diffusion([12, 12, 12], 0.1).unwrap();
     let best = maximum_product_matching(&hidden).unwrap();
     let found = product_matching_within_reason(&hidden).unwrap();

@@ -35,9 +35,9 @@ pub struct Block {
 /// Permutations P and Q for which P A Q is block upper triangular.
 ///
 /// ```text
-///         | H * * * * |   H  the horizontal block, where columns are left over
+///         | H * * * * |   H  the horizontal block, with more columns than rows
 /// P A Q = | . S * * * |   S  square blocks, matched entries on their diagonals
-///         | . . S * * |   V  the vertical block, where rows are left over
+///         | . . S * * |   V  the vertical block, with more rows than columns
 ///         | . . . S * |
 ///         | . . . . V |   Square blocks alone: A is structurally nonsingular.
 /// ```
@@ -82,10 +82,10 @@ impl BlockTriangular {
     }
 }
 
-/// Computes the block triangular form from a maximum matching (which may be one of largest product). What alternating
-/// paths from unmatched rows and columns reach is split off, and the rest is divided into strongly connected
-/// components. Dulmage and Mendelsohn, "Coverings of bipartite graphs", Canadian Journal of Mathematics 10 (1958);
-/// Pothen and Fan, "Computing the block triangular form of a sparse matrix", ACM TOMS 16 (1990). O(entries).
+/// Computes the block triangular form from a maximum matching (which may be one of largest product). The rows and
+/// columns that alternating paths reach from unmatched ones are split off, and the rest is divided into strongly
+/// connected components. Dulmage and Mendelsohn, "Coverings of bipartite graphs", Canadian Journal of Mathematics 10
+/// (1958); Pothen and Fan, "Computing the block triangular form of a sparse matrix", ACM TOMS 16 (1990). O(entries).
 ///
 /// ```
 /// use residua::{Csr, prepare::{Pattern, block_triangular, maximum_matching}};
@@ -100,11 +100,11 @@ impl BlockTriangular {
 /// ```
 ///
 /// # Errors
-/// If the matching does not belong to this pattern, if it is not maximum (the message says so), or without memory.
+/// If the matching does not belong to this pattern, if it is not maximum (the message says so), or if memory runs out.
 pub fn block_triangular(pattern: &Pattern<'_>, matching: &Matching) -> Result<BlockTriangular> {
     check(pattern, matching)?;
     let (column_of, row_of) = (matching.column_of(), matching.row_of());
-    // What unmatched rows reach: a row, any of its columns, the row matched with that, and so on.
+    // The rows and columns that unmatched rows reach: a row, any of its columns, the row matched with that, and so on.
     let (vertical_rows, vertical_columns) = reached(pattern, row_of, &matching.unmatched_rows())?;
     let unmatched_columns = matching.unmatched_columns();
     let horizontal_rows = if unmatched_columns.is_empty() {
@@ -119,7 +119,7 @@ pub fn block_triangular(pattern: &Pattern<'_>, matching: &Matching) -> Result<Bl
         if vertical_columns[column as usize] { UNMATCHED } else { row_of[column as usize] }
     });
 
-    // In the horizontal block, matched columns come first, beside their rows, and unmatched ones after them.
+    // In the horizontal block, matched columns come first, next to their rows, and unmatched ones after them.
     let mut rows = marked(&horizontal_rows);
     let mut columns: Vec<u32> = rows.iter().map(|&row| column_of[row as usize]).collect();
     columns.extend(&unmatched_columns);

@@ -11,7 +11,7 @@ use crate::scalar::{Offset, Scalar};
 use std::hint::select_unpredictable;
 use std::ops::Range;
 
-/// The number of entries that a bucket is meant to have. Its keys, entry numbers and values take 40 bytes an entry,
+/// The number of entries that a bucket is meant to have. Its keys, entry numbers and values take 40 bytes per entry,
 /// second buffers included, and a bucket of this size fits the second-level cache.
 pub(super) const TARGET: usize = 1 << 14;
 

@@ -47,13 +47,13 @@ impl Assemble for Host {
     }
 }
 
-/// Assembles the rows `own` of a matrix from triplets that come in consecutive pieces. Entries and mirror images that
-/// lie in other rows are left out. `arrangement` is the order of the triplets of all pieces together. The result has
-/// the size of the whole matrix, with the other rows empty. Its rows `own` have the same bits as those that
-/// [`super::Assembler`] makes.
+/// Assembles the rows `own` of a matrix from triplets that come in consecutive pieces. Entries and mirror images in
+/// other rows are left out. `arrangement` is the order of the triplets of all pieces together. The result has the size
+/// of the whole matrix, with the other rows empty. Its rows `own` have the same bits as those that [`super::Assembler`]
+/// computes.
 ///
 /// # Errors
-/// Without memory.
+/// If memory runs out.
 #[cfg(any(test, all(unix, feature = "ranks", feature = "cli")))]
 pub(crate) fn some_rows<T: Scalar>(
     [rows, columns]: [usize; 2],
@@ -154,7 +154,7 @@ fn assemble<T: Scalar, O: Offset>(
     }
 }
 
-/// Makes the matrix. The type of the offsets was chosen by the number of triplets; after summing, the entries may be
+/// Builds the matrix. The type of the offsets was chosen by the number of triplets; after summing, the entries may be
 /// few enough for 32-bit offsets, to which they are then converted.
 fn finish<T: Scalar, O: Offset>(
     rows: usize,
@@ -274,7 +274,7 @@ mod tests {
     use crate::matrix::Triplets;
     use crate::random::Random;
 
-    /// Returns random places of a matrix in the order `arrangement`. Places are repeated, and lie in both triangles, if
+    /// Returns random places of a matrix in the order `arrangement`. Places are repeated, and are in both triangles, if
     /// the symmetry and the arrangement allow it.
     fn places(n: u32, symmetry: Symmetry, arrangement: Arrangement) -> Vec<(u32, u32)> {
         let mut random = Random::new(7);

@@ -17,7 +17,7 @@ pub(super) const PLAIN: usize = 2000;
 /// The number of columns in a task. Results depend on it, so it must not depend on the number of threads.
 const AT_ONCE: usize = 96;
 
-/// A front: `height` rows of its own `width` columns; for the other columns the upper rows, and the contribution.
+/// A front: its own `width` columns, of `height` rows; the upper rows of the other columns; and the contribution.
 pub(super) struct Front<'a, T> {
     pub(super) width: usize,
     pub(super) height: usize,
@@ -31,15 +31,16 @@ pub(super) struct Front<'a, T> {
 /// The rule for pivots.
 #[derive(Clone, Copy)]
 pub(super) struct Pivots {
-    /// A diagonal entry is the pivot if its magnitude is at least this part of the largest in its column of the block.
+    /// A diagonal entry is the pivot if its magnitude is at least this fraction of the largest in its column of the
+    /// block.
     pub(super) preference: f64,
     /// A smaller pivot is replaced by this.
     pub(super) least: f64,
 }
 
 impl<T: Factorable> Front<'_, T> {
-    /// Eliminates the front's own columns, and returns how many pivots were made up. The meter is asked on the way whether
-    /// to go on; `work` is memory to work in.
+    /// Eliminates the front's own columns, and returns the number of perturbed pivots. `meter` can stop the
+    /// elimination; `work` is workspace.
     pub(super) fn eliminate(&mut self, pivots: Pivots, work: &mut Vec<T>, meter: &Meter) -> usize {
         let (w, m) = (self.width, self.height);
         let r = m - w;
@@ -71,8 +72,8 @@ impl<T: Factorable> Front<'_, T> {
     }
 }
 
-/// Eliminates columns `from..to` of a panel, in which the first `w` rows may be exchanged, after all columns before
-/// them.
+/// Eliminates columns `from..to` of a panel. All columns before them have been eliminated; the first `w` rows may be
+/// exchanged.
 pub(super) fn panel<T: Factorable>(
     a: &mut [T],
     m: usize,
@@ -100,7 +101,7 @@ pub(super) fn panel<T: Factorable>(
     made_up + panel(a, m, middle, to, (pivots, meter), swaps)
 }
 
-/// The same for few columns, one by one. Rows are exchanged in the whole panel.
+/// `panel` for few columns, which are eliminated one by one. Rows are exchanged in the whole panel.
 #[inline(always)]
 fn narrow<T: Factorable>(
     a: &mut [T],

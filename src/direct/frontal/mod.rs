@@ -5,7 +5,7 @@
 //! columns that it changes:
 //!
 //! ```text
-//! | F11  F12 |   F11 = L11 U11, U12 = L11^-1 F12, L21 = F21 U11^-1: what the factor keeps
+//! | F11  F12 |   F11 = L11 U11, U12 = L11^-1 F12, L21 = F21 U11^-1: stored in the factor
 //! | F21   C  |   C - L21 U12: the contribution, which is added to the front of the parent in the elimination tree
 //! ```
 //!
@@ -26,7 +26,7 @@
 //! |---|---|
 //! | `tree` | supernodes, their rows, and the tree: the symbolic factorisation |
 //! | `numeric` | all fronts on all threads: the factors |
-//! | `worker`, `source` | fronts are put together and eliminated one behind the other; entries of the matrix for them |
+//! | `worker`, `source` | assembly and elimination of one front after another; the matrix entries for each front |
 //! | `dense`, `symmetric`, `wide` | elimination within one front |
 //! | `solve` | A^-1 x and A^-T x |
 //! | `plan` | the same structure for a backend that has fronts in its own memory |

@@ -16,10 +16,10 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A diagonal entry is the pivot where it has this part of the largest magnitude in its block.
+/// A diagonal entry is the pivot if it has at least this fraction of the largest magnitude in its column of the block.
 pub(super) const PREFERENCE: f64 = 0.1;
 
-/// A subtree that is a task has at most this part of the total work. This gives several tasks to each thread of a
+/// A subtree that is a task has at most this fraction of the total work. This gives several tasks to each thread of a
 /// workstation, so that the last one does not keep the others waiting for long. On one thread all parts from 1/16 to
 /// 1/128 take equally long (40^3 points, a mesh of 3 10^5; two cores of an EPYC, 2026-11-28).
 const PART: f64 = 1.0 / 64.0;
@@ -45,7 +45,7 @@ pub(in super::super) struct Frontal<T> {
     /// The row that was exchanged with each column's row, numbered within the supernode. For L D L^T the first row of a
     /// 2 x 2 pivot is marked.
     pub(super) swaps: Vec<u32>,
-    /// The number of pivots that were replaced.
+    /// The number of perturbed pivots.
     pub(in super::super) made_up: usize,
     finite: bool,
 }
@@ -241,7 +241,7 @@ fn levels(pieces: &[Stretch]) -> Vec<Vec<u32>> {
     levels
 }
 
-/// Where the rows of a supernode stand in the front of its parent: among the columns of that, and behind them.
+/// The places of a supernode's rows in the front of its parent, whose own columns come first.
 pub(super) fn in_parent(tree: &Tree, s: usize) -> Vec<u32> {
     let parent = tree.parents[s] as usize;
     let (begin, end) = (tree.begin[parent], tree.begin[parent + 1]);

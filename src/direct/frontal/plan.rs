@@ -10,19 +10,19 @@ use crate::parallel::{Cut, both};
 use crate::prepare::Scaling;
 use crate::scalar::Scalar;
 
-/// Rows that a thread takes at once.
+/// Rows that a thread takes at a time.
 const ROWS: usize = 1 << 10;
 
-/// How M = P R A C comes from A.
+/// How M = P R A C is computed from A.
 pub(in super::super) struct Preparation<'a> {
     pub(in super::super) scaling: &'a Scaling,
-    /// P, where it is not the identity.
+    /// P, unless it is the identity.
     pub(in super::super) rows: Option<&'a Permutation>,
-    /// Columns of A that are to be pivots together, with each other's number, where there are any.
+    /// For columns of A that are to be pivots in pairs, the number of the partner; empty if there are no pairs.
     pub(in super::super) partners: &'a [u32],
-    /// Pivots below this part of the largest entry are replaced.
+    /// Pivots below this fraction of the largest entry are replaced.
     pub(in super::super) least: f64,
-    /// Columns that are eliminated together at most.
+    /// The maximum number of columns that are eliminated together.
     pub(in super::super) block: u32,
 }
 
@@ -78,8 +78,8 @@ fn multiplications((w, r): (usize, usize)) -> f64 {
     w * (w * w / 3.0 + w * r + r * r)
 }
 
-/// Cuts `width` columns into blocks of at most `most`. Where a block would end between columns that belong together, it
-/// ends one column sooner.
+/// Cuts `width` columns into blocks of at most `most`. A block that would end between columns that belong together ends
+/// one column sooner.
 fn in_blocks(width: u32, most: u32, together: impl Fn(u32) -> bool, blocks: &mut Vec<u32>) {
     let mut at = 0;
     while at < width {
@@ -90,7 +90,7 @@ fn in_blocks(width: u32, most: u32, together: impl Fn(u32) -> bool, blocks: &mut
     blocks.push(width);
 }
 
-/// Where each row of a matrix begins.
+/// The offset at which each row begins.
 fn starts<T: Scalar>(a: &Csr<T>) -> Vec<u64> {
     match a.parts().offsets {
         OffsetsRef::Narrow(offsets) => offsets.iter().map(|&at| u64::from(at)).collect(),
@@ -98,7 +98,7 @@ fn starts<T: Scalar>(a: &Csr<T>) -> Vec<u64> {
     }
 }
 
-/// Fills one number for each entry of A, by groups of rows.
+/// Computes a number for each entry of A, by groups of rows.
 fn by_rows<T: Scalar, N: Default + Copy + Send>(
     a: &Csr<T>,
     fill: impl Fn(usize, &[u32], &mut [N]) + Sync,

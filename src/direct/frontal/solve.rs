@@ -1,8 +1,8 @@
 //! Solves with the factors: M^-1 x and M^-T x.
 //!
 //! Subtrees are tasks for all threads. Each has its own part of x, and a few numbers for the rows after its columns,
-//! which are those of its root. The same holds for each supernode near the root; those of a level are done side by
-//! side, and rows or columns of a large one by all threads.
+//! which are those of its root. The same holds for each supernode near the root; those of a level are processed in
+//! parallel, and all threads share the rows or columns of a large one.
 
 use super::dense::{subtract, subtract_columns};
 use super::numeric::{Frontal, Stretch};
@@ -14,7 +14,7 @@ use crate::parallel::{both, vectorised};
 use std::ops::Range;
 use std::sync::Mutex;
 
-/// With fewer entries in all factors, or in one supernode, more threads do not pay.
+/// With fewer entries in all factors, or in one supernode, more threads save no time.
 const WORTH_THREADS: usize = 1 << 17;
 /// Rows that a thread takes at a time.
 const ROWS: usize = 512;
@@ -67,7 +67,8 @@ impl<T: Factorable> Part<'_, T> {
         below.extend(front.outside.iter().map(|&row| self.beyond[row as usize]));
     }
 
-    /// Returns whether a front has nothing to do on the way up, as most fronts for a vector with few entries.
+    /// Returns whether a front has nothing to do on the way up, as is the case for most fronts if the vector has few
+    /// nonzeros.
     #[inline(always)]
     fn is_zero(&mut self, front: &Front<'_, T>) -> bool {
         self.own(front).iter().all(|x| *x == T::default())
@@ -84,7 +85,7 @@ struct Scratch<T> {
     products: Vec<T>,
 }
 
-/// What is done with a front and a part of a vector.
+/// A step of a solve, with a front and a part of the vector.
 type Step<T> = fn(&Front<'_, T>, &mut Part<'_, T>, &mut Scratch<T>);
 
 impl<T: Factorable> Frontal<T> {
@@ -93,7 +94,7 @@ impl<T: Factorable> Frontal<T> {
         self.solve_columns(transposed, [(x, work)]);
     }
 
-    /// The same for several vectors, for which the factors are read from memory once.
+    /// `solve` for several vectors, for which the factors are read from memory once.
     pub(in super::super) fn solve_columns<const N: usize>(
         &self,
         transposed: bool,
@@ -123,7 +124,7 @@ impl<T: Factorable> Frontal<T> {
         }
     }
 
-    /// Goes from the leaves to the root.
+    /// Applies `step` to all supernodes, from the leaves to the root.
     fn up<const N: usize>(&self, columns: &mut [&mut [T]; N], step: Step<T>) {
         let parts = self.parts(columns);
         for level in &self.levels {
@@ -145,7 +146,7 @@ impl<T: Factorable> Frontal<T> {
         }
     }
 
-    /// Goes from the root to the leaves.
+    /// Applies `step` to all supernodes, from the root to the leaves.
     fn down<const N: usize>(&self, columns: &mut [&mut [T]; N], step: Step<T>) {
         let parts = self.parts(columns);
         for level in self.levels.iter().rev() {
@@ -195,7 +196,7 @@ impl<T: Factorable> Frontal<T> {
         });
     }
 
-    /// Goes through the supernodes of a piece.
+    /// Applies `step` to supernodes of a piece, one after another.
     fn steps(
         &self,
         piece: &Stretch,

@@ -1,14 +1,14 @@
 //! Elimination within one front of a symmetric matrix: L D L^T, without conjugation if entries are complex.
 //!
 //! ```text
-//! | F11  .  |   F11 = L11 D L11^T, L21 = F21 L11^-T D^-1: what the factor keeps
+//! | F11  .  |   F11 = L11 D L11^T, L21 = F21 L11^-T D^-1: stored in the factor
 //! | F21  C  |   C - L21 D L21^T: the contribution
 //! ```
 //!
 //! Pivots have one row or two, chosen among the front's own by the rule of Bunch and Kaufman ("Some stable methods for
-//! calculating inertia and solving symmetric linear systems", Math. Comp. 31, 1977). A column is updated when it is
-//! looked at, and the columns behind a block of pivots are updated together, as in LAPACK's `sytrf`. Only lower
-//! triangles are read; entries above them have no meaning.
+//! calculating inertia and solving symmetric linear systems", Math. Comp. 31, 1977). A column is updated when a pivot
+//! is searched for in it, and the columns after a block of pivots are updated together, as in LAPACK's `sytrf`. Only
+//! lower triangles are read; entries above them have no meaning.
 
 use super::dense::{PLAIN, subtract_columns};
 use super::wide::WIDE;
@@ -32,7 +32,7 @@ const BLOCK: usize = 32;
 pub(super) const GROUP: usize = 128;
 
 /// The number of tasks that share the columns of a triangle, and limits of the columns in each. Half of the square on
-/// the diagonal is computed in vain, and a product of few columns is slow.
+/// the diagonal is computed needlessly, and a product of few columns is slow.
 const TASKS: usize = 32;
 const LEAST: usize = 32;
 const MOST: usize = 96;
@@ -43,11 +43,11 @@ pub(super) struct SymmetricFront<'a, T> {
     pub(super) height: usize,
     pub(super) panel: &'a mut [T],
     pub(super) contribution: &'a mut [T],
-    /// The row that is exchanged with each row, and whether it is the first of [`TWO`].
+    /// The row that is exchanged with each row, marked by [`TWO`] if it is the first of a 2 x 2 pivot.
     pub(super) swaps: &'a mut [u32],
 }
 
-/// The choice at a step.
+/// The pivot that a step chooses.
 enum Pivot {
     /// A 1 x 1 pivot in this row.
     One(usize),
@@ -77,8 +77,8 @@ fn tasks(columns: usize, height: usize) -> Vec<usize> {
 }
 
 impl<T: Factorable> SymmetricFront<'_, T> {
-    /// Eliminates the front's own columns, and returns how many pivots were made up because they were smaller than
-    /// `least`. The meter is asked on the way whether to go on; `work` is memory to work in.
+    /// Eliminates the front's own columns, and returns the number of pivots that were perturbed because they were
+    /// smaller than `least`. `meter` can stop the elimination; `work` is workspace.
     pub(super) fn eliminate(&mut self, least: f64, work: &mut Vec<T>, meter: &Meter) -> usize {
         let group = self.width.min(GROUP);
         let of_block = if self.width < WIDE { 0 } else { group * (2 * group + 1) };
@@ -91,8 +91,8 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         made_up
     }
 
-    /// The same without the contribution. Pivots are searched for among all rows of the front, unless it is wide and the
-    /// block on the diagonal has large ones.
+    /// Eliminates like `eliminate`, but does not compute the contribution. Pivots are searched for among all rows of
+    /// the front, unless it is wide and the block on the diagonal has large ones.
     pub(super) fn among_all(&mut self, least: f64, work: &mut [T], meter: &Meter) -> usize {
         let (mut from, mut made_up) = (0, 0);
         let mut most = GROUP;
@@ -188,9 +188,9 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         k
     }
 
-    /// Copies a column from row k on to column k of the group's `work`, or to the one after it if it is another column.
-    /// Then it subtracts what was eliminated since its last update: by the block that begins at `from`, or by the whole
-    /// group for entries in columns after the group.
+    /// Copies `column`, from row k on, to column k of the group's `work`, or to the next column if `column` is not k.
+    /// Then it subtracts what was eliminated since the entries' last update: by the block that begins at `from`, or, if
+    /// they are in columns after the group, by the whole group so far.
     #[inline(always)]
     fn up_to_date(&self, group: &Range<usize>, from: usize, (k, column): (usize, usize), work: &mut [T]) {
         let (m, panel) = (self.height, &*self.panel);
@@ -211,8 +211,8 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         }
     }
 
-    /// Chooses the pivot of step k, whose column is up to date. If another row is looked at, its column is put after
-    /// it.
+    /// Chooses the pivot of step k, whose column is up to date. If another row is considered, its column is placed
+    /// after this one in `work`.
     #[inline(always)]
     fn choose(&self, group: &Range<usize>, from: usize, k: usize, least: f64, work: &mut [T]) -> Pivot {
         let (m, c) = (self.height, k - group.start);
@@ -263,7 +263,7 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         work.chunks_exact_mut(m).for_each(|column| column.swap(at, with));
     }
 
-    /// Subtracts what some pivots have eliminated from the front's own columns after them. `products` returns rows of L
+    /// Subtracts the contributions of `pivots` from the front's own `columns` after them. `products` returns rows of L
     /// D, one after the other.
     pub(super) fn behind<'b>(
         &mut self,

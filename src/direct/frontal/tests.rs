@@ -1,4 +1,4 @@
-//! Factors of matrices whose structure tries every way through a front.
+//! Tests of factors of matrices whose structures exercise all paths of the elimination of a front.
 
 use super::super::factor::columns_of_transpose;
 use super::symmetric::TWO;
@@ -24,10 +24,10 @@ fn matrix<T: Factorable>(n: usize, mut entries: Vec<(usize, usize, T)>) -> Csr<T
     Csr::from_parts(n, n, offsets, indices, values).unwrap()
 }
 
-/// Pivots below this part of the largest entry are replaced.
+/// Pivots below this fraction of the largest entry are replaced.
 const LEAST: f64 = 1.5e-8;
 
-/// An order of elimination without any sense.
+/// A random order of elimination.
 fn shuffled(n: usize, seed: u64) -> Vec<u32> {
     let mut random = Random::new(seed);
     let mut order: Vec<u32> = (0..n as u32).collect();
@@ -35,14 +35,14 @@ fn shuffled(n: usize, seed: u64) -> Vec<u32> {
     order
 }
 
-/// The factor of M given by its columns, which are the rows of `a`.
+/// Factorises the matrix M whose columns are the rows of `a`.
 fn factor<T: Factorable>(a: &Csr<T>, order: &[u32]) -> Frontal<T> {
     let tree = Arc::new(Tree::new(a, order).unwrap());
     checked(&tree, a.rows());
     Frontal::new(columns_of_transpose(a).unwrap(), a.parts().values, (&tree, LEAST), &mut || true).unwrap()
 }
 
-/// The same of a symmetric one.
+/// Factorises a symmetric matrix as L D L^T.
 fn symmetric_factor<T: Factorable>(a: &Csr<T>, order: &[u32]) -> Frontal<T> {
     assert!(a.is_symmetric());
     let order = Permutation::from_new_to_old(order.to_vec()).unwrap();
@@ -51,14 +51,15 @@ fn symmetric_factor<T: Factorable>(a: &Csr<T>, order: &[u32]) -> Frontal<T> {
     Frontal::new(columns_of_transpose(a).unwrap(), a.parts().values, (&tree, LEAST), &mut || true).unwrap()
 }
 
-/// The matrix with the entries below the diagonal in place of those above.
+/// Replaces the entries above the diagonal by those below it.
 fn mirrored<T: Factorable>(a: &Csr<T>) -> Csr<T> {
     let below = a.iter().filter(|&(i, j, _)| i >= j);
     let entries = below.flat_map(|(i, j, value)| [(i, j, value), (j, i, value)]).collect();
     matrix(a.rows(), entries)
 }
 
-/// Each column belongs to one supernode, rows ascend, and lie in the parent's columns or among its rows.
+/// Checks that each column belongs to one supernode, and that a supernode's rows ascend and are among the columns or
+/// rows of its parent.
 fn checked(tree: &Tree, n: usize) {
     let mut order = tree.order.clone();
     order.sort_unstable();
@@ -76,7 +77,7 @@ fn checked(tree: &Tree, n: usize) {
     }
 }
 
-/// Solves with M = A^T and with A, and gives the larger residual beside b.
+/// Solves with M = A^T and with A, and returns the larger residual relative to b.
 fn residual<T: Factorable>(a: &Csr<T>, lu: &Frontal<T>) -> f64 {
     let n = a.rows();
     let mut random = Random::new(5);
@@ -86,7 +87,7 @@ fn residual<T: Factorable>(a: &Csr<T>, lu: &Frontal<T>) -> f64 {
     for transposed in [false, true] {
         let (mut x, mut work) = (b.clone(), vec![T::default(); n]);
         lu.solve(transposed, &mut x, &mut work);
-        // Several vectors at once are none of each other's business.
+        // Solves with several vectors at once do not influence each other.
         let mut columns = [b.clone(), vec![T::default(); n], b.clone()];
         columns[1][n / 2] = T::from_f64(1.0);
         let mut works = columns.clone();
@@ -104,7 +105,7 @@ fn residual<T: Factorable>(a: &Csr<T>, lu: &Frontal<T>) -> f64 {
     worst
 }
 
-/// Factors and solutions have the same bits on any number of threads.
+/// Checks that factors and solutions have the same bits on any number of threads.
 fn same_bits<T: Factorable>(one: &Frontal<T>, other: impl Fn() -> Frontal<T> + Sync) {
     let n = one.tree.order.len();
     let solved = |factor: &Frontal<T>| {
@@ -125,7 +126,7 @@ fn same_bits<T: Factorable>(one: &Frontal<T>, other: impl Fn() -> Frontal<T> + S
     }
 }
 
-/// Random entries beside a diagonal; `dense` rows and columns couple all others.
+/// A matrix with random entries and a diagonal; `dense` rows and columns couple all others.
 fn ragged<T: Factorable>(n: usize, seed: u64, dense: usize, value: impl Fn(f64, f64) -> T) -> Csr<T> {
     let mut random = Random::new(seed);
     let mut number = || random.below(2000) as f64 / 1000.0 - 1.0;
@@ -193,7 +194,7 @@ fn grids_are_solved_and_threads_change_no_bit() {
 fn what_is_singular_has_pivots_made_up_and_observers_are_heard() {
     let a = poisson2d(20, 20).unwrap();
     let order = shuffled(400, 2);
-    // Row and column 7 vanish.
+    // Row and column 7 become zero.
     let kept = a.iter().map(|(i, j, value)| (i, j, if i == 7 || j == 7 { 0.0 } else { value }));
     let lu = factor(&matrix(400, kept.collect()), &order);
     assert!(lu.made_up == 1 && lu.is_finite());
@@ -215,7 +216,7 @@ fn ragged_random_symmetric_matrices_are_solved_real_and_complex() {
     }
 }
 
-/// All entries are random, but those on the diagonal, which are zero in part.
+/// A dense symmetric matrix with random entries; `zeros` of every seven diagonal entries are zero.
 fn dense_symmetric<T: Factorable>(n: usize, zeros: usize, value: impl Fn(f64, f64) -> T) -> Csr<T> {
     let mut random = Random::new(3);
     let mut entries = Vec::new();
@@ -232,7 +233,7 @@ fn dense_symmetric<T: Factorable>(n: usize, zeros: usize, value: impl Fn(f64, f6
 
 #[test]
 fn pivots_of_two_rows_are_taken_where_the_diagonal_is_small() {
-    // Of more than one block of pivots and group of blocks, and with a last block of one.
+    // The sizes need several blocks of pivots and several groups of blocks; in some the last block has one pivot.
     for n in [2, 3, 5, 31, 32, 33, 65, 147, 290] {
         for zeros in [0, 3, 7] {
             let a = dense_symmetric(n, zeros, |re, _| re);
@@ -266,7 +267,7 @@ fn wide_fronts_search_all_rows_if_the_block_on_the_diagonal_is_weak() {
         let ldl = symmetric_factor(&a, &natural);
         assert!(ldl.tree.len() == 1 && ldl.made_up == 0 && residual(&a, &ldl) < most, "{weak} {size}");
         same_bits(&ldl, || symmetric_factor(&a, &natural));
-        // The pivots of the first group come from the rows behind it.
+        // The pivots of the first group come from the rows after it.
         let from_behind = ldl.swaps[..128].iter().any(|&swap| (swap & !TWO) >= 128);
         assert_eq!(from_behind, weak >= 128, "{weak} {size}");
         let a = weak_at_first(400, weak, size, Complex::<f64>::new);

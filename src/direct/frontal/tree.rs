@@ -13,7 +13,7 @@ use std::ops::Range;
 /// No parent.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A supernode is merged with its parent if both together have at most this many columns, and at most this part of
+/// A supernode is merged with its parent if both together have at most this many columns, and at most this fraction of
 /// their entries would be zeros: few large blocks are faster than many small ones, but need more memory. (The rule is
 /// CHOLMOD's: Chen, Davis, Hager and Rajamanickam, ACM Trans. Math. Softw. 35, 2008. Its own numbers, which always
 /// merge up to four columns, make the factors of plane problems a quarter larger and a tenth slower.)
@@ -27,7 +27,7 @@ pub(in super::super) struct Tree {
     pub(super) order: Vec<u32>,
     /// The first column of each supernode, and the number of columns.
     pub(super) begin: Vec<u32>,
-    /// The supernode that takes each contribution.
+    /// The parent of each supernode, which takes its contribution.
     pub(super) parents: Vec<u32>,
     /// The rows below each supernode's own, ascending: `rows[rows_at[s]..rows_at[s + 1]]`.
     pub(super) rows_at: Vec<usize>,
@@ -78,7 +78,7 @@ impl Tree {
         self.parents.len()
     }
 
-    /// The number of a supernode's columns, and of rows below them.
+    /// The number of a supernode's own columns, and that of the rows below them.
     pub(super) fn shape(&self, s: usize) -> (usize, usize) {
         ((self.begin[s + 1] - self.begin[s]) as usize, self.rows_at[s + 1] - self.rows_at[s])
     }
@@ -254,8 +254,7 @@ impl Columns {
     }
 }
 
-/// A subtree that is a task has at most this part (one over it) of all columns, or at most the second number if that is
-/// larger.
+/// A subtree that is a task has at most 1 / `PART` of all columns, or `LEAST` columns if that is more.
 const PART: u32 = 48;
 const LEAST: u32 = 1 << 11;
 
@@ -313,14 +312,14 @@ struct Rows<'a> {
     /// A linked list of each supernode's children.
     child: Vec<u32>,
     next: Vec<u32>,
-    /// The last supernode that met each row, plus one.
+    /// The last supernode that visited each row, plus one.
     met: Vec<u32>,
 }
 
 impl<'a> Rows<'a> {
     fn new(graph: &'a Renumbered, begin: &'a [u32], parents: &'a [u32], from: usize) -> Self {
         let (count, column) = (parents.len() - from, begin[from] as usize);
-        // Zeros cost nothing until they are touched.
+        // Zeroed memory costs nothing until it is used.
         let (child, next, met) = (vec![0; count], vec![0; count], vec![0; graph.len() - column]);
         Self { graph, begin, parents, from, column, at: vec![0], rows: Vec::new(), child, next, met }
     }

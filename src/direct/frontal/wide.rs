@@ -12,14 +12,15 @@
 //!                F22 - L21 W^T                              columns on all threads
 //! ```
 //!
-//! The entries of L21 show whether the pivots were large enough: if one is too large, or if a pivot had to be made up,
-//! nothing of the group is kept, and its pivots are searched for among all rows of the front (Duff, Hogg and Lopez, "A
-//! new sparse LDL^T solver using a posteriori threshold pivoting", SIAM J. Sci. Comput. 42, 2020).
+//! The entries of L21 show whether the pivots were large enough: if one is too large, or if a pivot had to be
+//! perturbed, nothing of the group is kept, and its pivots are searched for among all rows of the front (Duff, Hogg and
+//! Lopez, "A new sparse LDL^T solver using a posteriori threshold pivoting", SIAM J. Sci. Comput. 42, 2020).
 //!
 //! # Unsymmetric matrices
 //!
-//! Pivots come from the square block F11 in any case. So it is eliminated first, in a copy that is not higher than it is
-//! wide, and all threads work on the rows below, as above: with U11 = D V they are W = F21 V^-1 and L21 = W D^-1.
+//! Pivots come from the square block F11 in any case. It is therefore eliminated first, in a copy that is not higher
+//! than it is wide, and all threads work on the rows below, as above: with U11 = D V they are W = F21 V^-1 and L21 = W
+//! D^-1.
 
 use super::dense::{Front, Pivots, panel};
 use super::symmetric::{GROUP, SymmetricFront, TWO};
@@ -37,12 +38,13 @@ pub(super) const WIDE: usize = 160;
 /// that is usual for symmetric matrices (Duff, Hogg and Lopez, as above).
 const LARGEST: f64 = 100.0;
 
-/// Rows below a block, and columns of it, that a thread takes at once. The rows of 128 numbers fit into a second cache,
-/// and eight columns share its lines.
+/// Rows below a block, and columns of it, that a thread takes at a time. The rows of 128 numbers fit into a
+/// second-level cache, and eight columns share its lines.
 const ROWS: usize = 64;
 const COLUMNS: usize = 8;
 
-/// An entry of a row of L is that of W times the first factor, plus the one at another place times the second.
+/// Computes an entry of a row of L from the row of W: the entry at the same place times `own`, plus the entry at place
+/// `at` times `other`.
 #[derive(Clone, Copy, Default)]
 struct Divided<T> {
     own: T,
@@ -58,8 +60,8 @@ impl<T: Factorable> Divided<T> {
 }
 
 impl<T: Factorable> SymmetricFront<'_, T> {
-    /// Eliminates a group of columns with pivots from its diagonal block, and returns how many of them were made up; or
-    /// leaves the front as it is if these pivots are too small.
+    /// Eliminates a group of columns with pivots from its diagonal block, and returns the number of perturbed pivots;
+    /// or leaves the front as it is if these pivots are too small.
     pub(super) fn group(
         &mut self,
         group: &Range<usize>,
@@ -101,7 +103,7 @@ impl<T: Factorable> SymmetricFront<'_, T> {
                 let inverse = T::from_f64(1.0) / (off * (one * two - T::from_f64(1.0)));
                 divided[k] = Divided { own: two * inverse, other: -inverse, at: k + 1 };
                 divided[k + 1] = Divided { own: one * inverse, other: -inverse, at: k };
-                // The place of L's zero has D's entry beside the diagonal.
+                // This place of L, which is zero, holds the entry of D next to the diagonal.
                 lower[k * n + k + 1] = T::default();
             } else if k == 0 || swaps[k - 1] & TWO == 0 {
                 divided[k] = Divided { own: T::from_f64(1.0) / pivot, other: T::default(), at: k };
@@ -149,9 +151,9 @@ impl<T: Factorable> SymmetricFront<'_, T> {
     }
 }
 
-/// Makes the rows of W, one behind the other, from columns of a panel: each is L^-1 times the row that it was, where L is
-/// a unit lower triangle of `n` columns. Entries of column k begin at `columns(k)`. `check` sees some rows and the number
-/// of the first; its largest result is returned.
+/// Computes the rows of W, one after another, from columns of a panel: each is L^-1 times the original row, where L is
+/// a unit lower triangle of `n` columns. Entries of column k begin at `columns(k)`. `check` is called with some rows
+/// and the number of the first; its largest result is returned.
 fn solved_rows<T: Factorable>(
     (panel, columns): (&[T], &(dyn Fn(usize) -> usize + Sync)),
     (lower, n): (&[T], usize),
@@ -173,7 +175,7 @@ fn solved_rows<T: Factorable>(
 }
 
 impl<T: Factorable> Front<'_, T> {
-    /// Eliminates the front's own columns, and returns how many pivots were made up.
+    /// Eliminates the front's own columns, and returns the number of perturbed pivots.
     pub(super) fn square_first(&mut self, pivots: Pivots, work: &mut Vec<T>, meter: &Meter) -> usize {
         let (m, w) = (self.height, self.width);
         let size = w * (w + m);

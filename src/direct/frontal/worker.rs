@@ -136,7 +136,7 @@ impl<'a, T: Factorable> Worker<'a, T> {
         Self { tree, entries, pivots, meter, memory, space, made_up: 0, finite: true }
     }
 
-    /// Returns the memory for the next worker.
+    /// Gives the memory back, for the next worker.
     pub(super) fn end(self) {
         lock(&self.memory.spaces).push(self.space);
     }
@@ -184,7 +184,7 @@ impl<'a, T: Factorable> Worker<'a, T> {
         (values, Contribution { of: root, values: contribution })
     }
 
-    /// The same for a single supernode with the contributions of its children.
+    /// Eliminates a single supernode, given the contributions of its children; returns the same as `subtree`.
     pub(super) fn alone(
         &mut self,
         piece: Piece<'_, T>,

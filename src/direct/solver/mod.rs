@@ -53,7 +53,7 @@ pub struct Direct<T: Factorable> {
     null: Option<f64>,
     /// The weights of residuals, after they were first needed.
     weights: Option<Arc<Weights>>,
-    /// The same for A^T.
+    /// The weights for A^T.
     column_weights: Option<Arc<Weights>>,
     second: Vec<T>,
     /// The caller's deadline.
@@ -69,7 +69,8 @@ impl<T: Factorable> Direct<T> {
         Self::planned(a, options.clone())?.forecast()
     }
 
-    /// The same for this matrix; the fill-reducing ordering is kept for the factorisation.
+    /// Forecasts the cost as [`Direct::analyse`] does, for this matrix; the fill-reducing ordering is kept for the
+    /// factorisation.
     ///
     /// # Errors
     /// If the analysis exceeds a limit; the message says why.
@@ -132,7 +133,7 @@ impl<T: Factorable> Direct<T> {
         let Self { options, structures, .. } = &mut direct;
         let mut chain = || if finite { analysis::chain(a, options, structures) } else { Vec::new() };
         (direct.norms, direct.chain) = match a.nonzeros() <= FEW {
-            // The way to another thread and back takes as long as these.
+            // Both take so little time that passing one to another thread does not help.
             true => (norms(a), chain()),
             false => join(|| norms(a), chain),
         };
@@ -227,8 +228,8 @@ impl<T: Factorable> Direct<T> {
         self.solve_while(b, x, tolerance, &mut || true)
     }
 
-    /// The same, but stops when `going` returns false. It is called between kinds of factorisations, and during LU
-    /// column by column.
+    /// [`Direct::solve`] that stops when `going` returns false. `going` is called between kinds of factorisations, and
+    /// during LU column by column.
     ///
     /// # Errors
     /// As [`Direct::solve`].
@@ -243,7 +244,7 @@ impl<T: Factorable> Direct<T> {
         self.solve_towards(b, x, (tolerance, &weights), going)
     }
 
-    /// The same with weighted residuals, since A may be a scaled form of the caller's matrix.
+    /// `solve_while` with weighted residuals, since A may be a scaled form of the caller's matrix.
     pub(crate) fn solve_towards(
         &mut self,
         b: &[T],

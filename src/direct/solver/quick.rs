@@ -1,4 +1,4 @@
-//! Solves with factors that are at hand: one product with A in working precision shows that x is good.
+//! Solves with existing factors: one product with A in working precision shows that x is accurate enough.
 
 use super::Direct;
 use crate::backend::with_offsets;
@@ -14,19 +14,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Sums of squares in this range have neither underflowed nor overflowed.
 const SAFE: std::ops::Range<f64> = 1e-200..1e200;
 
-/// Numbers of a right-hand side and of A that are not worth another thread.
+/// With fewer numbers than this in right-hand sides and A, another thread saves no time.
 const FEW: usize = 1 << 16;
 
-/// Right-hand sides for which fronts are read at once.
+/// The number of right-hand sides for which fronts are read once.
 const AT_ONCE: usize = 8;
 
-/// Units of rounding of a complex product beside that of a real one.
+/// The rounding error of a complex product, relative to that of a real one.
 const OF_COMPLEX: f64 = 4.0;
 
 impl<T: Factorable> Direct<T> {
-    /// x of A x = b (A^T x = b if `transposed`) for right-hand sides one after another, by the factor at hand and
-    /// nothing else. Returns whether each x meets the tolerance as that of [`Direct::solve`] does, with the rounding
-    /// errors of its residual added to the residual; if not, or if there is no factor, x is not to be used.
+    /// Solves A x = b (A^T x = b if `transposed`) for right-hand sides stored one after another, with the current
+    /// factor alone. Returns true if each x meets the tolerance as [`Direct::solve`] defines it, with the rounding
+    /// errors of its residual added to the residual. Otherwise, or without a factor, x must not be used.
     pub(crate) fn solve_quickly<S: Scalar<Double = T>>(
         &mut self,
         transposed: bool,
@@ -54,7 +54,7 @@ impl<T: Factorable> Direct<T> {
             return self.solve_column(transposed, b, x, (tolerance, rows));
         }
         let all = AtomicBool::new(true);
-        // Columns are independent of each other, so that threads change no bits.
+        // Columns are independent of each other, so the number of threads does not change any bits.
         let (group, least) = (AT_ONCE * n, FEW.div_ceil(AT_ONCE * (n + self.a.nonzeros())));
         b.par_chunks(group).zip(x.par_chunks_mut(group)).with_min_len(least).for_each(|(b, x)| {
             if all.load(Ordering::Relaxed) && !self.solve_group(transposed, b, x, (tolerance, rows)) {
@@ -64,7 +64,7 @@ impl<T: Factorable> Direct<T> {
         all.into_inner()
     }
 
-    /// Solves for [`AT_ONCE`] columns at once, or for fewer one by one.
+    /// Solves for [`AT_ONCE`] columns together, or for fewer one by one.
     fn solve_group<S: Scalar<Double = T>>(
         &self,
         transposed: bool,
@@ -93,13 +93,13 @@ impl<T: Factorable> Direct<T> {
         true
     }
 
-    /// The weights of A^T: each column of A in units of its norm.
+    /// The weights of A^T, which divide each column of A by its norm.
     fn column_weights(&mut self) -> Arc<Weights> {
         if self.column_weights.is_none() {
             let mut squares = vec![0.0_f64; self.a.columns()];
             for row in 0..self.a.rows() {
                 let (indices, values) = self.a.row(row);
-                // Squares would overflow where A is in units far from 1.
+                // Squares would overflow if the entries of A are far from 1.
                 both(indices, values).for_each(|(&j, &value)| {
                     squares[j as usize] = squares[j as usize].hypot(value.abs());
                 });
@@ -131,8 +131,8 @@ impl<T: Factorable> Direct<T> {
         true
     }
 
-    /// Whether the residual of x, and a bound of its rounding errors, meet the tolerance: by their norm, and by that of
-    /// rows in units of their own.
+    /// True if the residual of x plus a bound on its rounding errors meets the tolerance, both in its norm and in the
+    /// norm with weighted rows.
     fn is_good(
         &self,
         transposed: bool,
@@ -184,7 +184,7 @@ impl<T: Factorable> Direct<T> {
                 }
             }
         });
-        // A residual of zero is good; a square that has underflowed is told from it by the other path.
+        // A residual whose square is zero, perhaps by underflow, is good: `SAFE` excludes a small b.
         let meets = |k: usize| {
             (left[k] == 0.0 || SAFE.contains(&left[k]))
                 && SAFE.contains(&given[k])

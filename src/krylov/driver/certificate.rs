@@ -1,5 +1,5 @@
-//! Certificates: b - A x computed anew, to decide whether x is the solution, to measure how far the recurrence has
-//! drifted, and to restart from.
+//! Certificates: b - A x is recomputed to decide whether x is the solution, to measure how far the recurrence has
+//! drifted, and to restart from it.
 
 use super::{Certificate, Driver, POWER_STEPS, Solve};
 use crate::backend::{Communicator, Op, VectorOps};
@@ -63,7 +63,8 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
         Ok(now)
     }
 
-    /// A lower bound of ||A||, by steps of the power method on A^H A from A^H r, which is in `gradient` and is overwritten.
+    /// A lower bound of ||A||, by steps of the power method on A^H A that start from A^H r. That vector is in
+    /// `gradient`, which is overwritten.
     fn norm_of_a(&mut self, gradient: f64, units: &Units<T::Real>) -> Result<f64> {
         if let Some(norm) = self.norm_of_a {
             return Ok(norm);

@@ -2,7 +2,7 @@
 //! interpolate.
 //!
 //! ```text
-//!     the part below | this part               | the part above      o  a plane of points of the next level
+//!     the rank below | this rank               | the rank above      o  a plane of points of the next level
 //!        o     x     | o     x    ...   o    x | o                   x  a plane between two of them
 //!        s-2   s-1   | s     s+1            e-1  e
 //! ```
@@ -172,7 +172,7 @@ fn restricted<S: Scalar>(fine: &Planes, coarse: &Planes, part: usize, weights: &
 }
 
 impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
-    /// The cycle from the finest level on for this rank's planes; none as for [`grid::levels`].
+    /// The cycle from the finest level on for this rank's planes; `None` in the cases of [`grid::levels`].
     pub(super) fn between<S: Scalar>(
         &self,
         mut slab: Slab<S, B>,

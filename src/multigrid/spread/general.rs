@@ -40,7 +40,7 @@ pub(super) struct Levels<T: Scalar> {
     pub(super) levels: Vec<Spreadable<T>>,
     pub(super) coarsest: Rows<T>,
     pub(super) near_null: Vec<T::Real>,
-    /// Rows and entries of all of them, over all ranks.
+    /// Rows and entries of all these levels, over all ranks.
     pub(super) facts: Vec<LevelFacts>,
     /// True if another level would hardly be smaller.
     pub(super) stagnates: bool,

@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! level      0      1      2   |   3 ... coarsest
-//! part 0    rows   rows   rows | all rows: every part has these levels in whole,
-//! part 1    rows   rows   rows | and solves them as one part alone does
+//! rank 0    rows   rows   rows | all rows: every rank has these levels as a whole,
+//! rank 1    rows   rows   rows | and solves them as a single rank would
 //! ```
 //!
 //! Aggregates are within ranks, so that each rank finds its own, and a row of the next level belongs to the rank that
 //! has the aggregate. Prolongations are smoothed across the borders of ranks, and the owner of each row adds up its
-//! contributions to R A P. So a level hardly differs from that of a single rank, and the number of iterations hardly
-//! grows with the number of ranks. Every matrix of a distributed level is a [`Spread`] operator, and the cycle is that
-//! of a single rank.
+//! contributions to R A P. A level therefore hardly differs from that of a single rank, and the number of iterations
+//! hardly grows with the number of ranks. Every matrix of a distributed level is a [`Spread`] operator, and the cycle
+//! is that of a single rank.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -50,13 +50,13 @@ use std::ops::Range;
 const GATHERED: usize = 2000;
 const GATHERED_ON_DEVICES: usize = 200_000;
 
-/// A level that could not be coarsened is gathered if it has at most this many times as many rows.
+/// A level that could not be coarsened is gathered if it has at most this multiple of that number of rows.
 const STAGNANT: usize = 4;
 
 impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
     /// Builds a hierarchy together with the other ranks of a space. `a` has this rank's rows with global column
     /// indices, and `rows` are the rows of each rank. All ranks call it with the same options. The preconditioner is
-    /// for this rank's entries of vectors; it takes no new values.
+    /// for this rank's entries of vectors; it cannot be updated with new values.
     ///
     /// # Errors
     /// As [`Multigrid::new`], if nodes have several unknowns, and if another rank has failed.
@@ -76,7 +76,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
     }
 
     /// As [`Multigrid::spread`] for the rows `here` of a matrix, given also the block of this rank's columns. With
-    /// `grids_only`, none if the matrix is on no grid of which ranks have whole planes.
+    /// `grids_only`, returns `None` if the matrix is on no grid of which ranks have whole planes.
     pub(crate) fn spread_with<C: Communicator<B>>(
         space: &Space<B, C>,
         (a, here, own): (&Csr<T>, &Range<usize>, &Csr<T, B>),
@@ -167,7 +167,7 @@ fn whole_vector<R: Real, B: MultigridBackend, C: Communicator<B>>(
     Ok(words.map(|word| R::from_f64(f64::from_le_bytes(*word))).collect())
 }
 
-/// The context for making cycles.
+/// The context for building cycles.
 struct Build<'a, B: MultigridBackend, C> {
     space: &'a Space<B, C>,
     options: &'a MultigridOptions,
@@ -294,7 +294,7 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
             Scaling::Blocks(inverses.into_backend(backend)?)
         } else {
             let sums = scales.of_sums.iter().enumerate().map(|(row, &sum)| {
-                // `sum` is 1 / a_ii over the row sum in such units.
+                // `sum` is 1 / a_ii divided by the row sum of the scaled matrix.
                 let more = S::Real::from_f64(outside(row) / scales.of_diagonal[row].powi(2));
                 if more > S::Real::zero() && Float::is_finite(more) && sum > S::Real::zero() {
                     (sum.recip() + more).recip()

@@ -47,7 +47,7 @@ impl Planes {
         Grid { sizes }
     }
 
-    /// Points of a plane.
+    /// The number of points of a plane.
     pub(super) fn points(&self) -> usize {
         self.grid(1).points()
     }
@@ -92,13 +92,13 @@ pub(super) struct Slab<S: Scalar, B: MultigridBackend> {
 /// A rank's matrix extended by rows of other ranks, on a grid of its own.
 pub(super) struct Wider<S: Scalar, B: MultigridBackend> {
     pub(super) grid: Grid,
-    /// How many planes precede those of this rank.
+    /// The number of planes that precede those of this rank.
     pub(super) before: usize,
     pub(super) values: B::Vec<S>,
 }
 
 impl<S: Scalar, B: MultigridBackend> Slab<S, B> {
-    /// For the finest level: the couplings between a rank's own points, and its entries in other columns.
+    /// The matrix of the finest level, from the couplings between a rank's own points and its entries in other columns.
     pub(super) fn finest(
         backend: &B,
         (planes, neighbours): (Planes, Neighbours),
@@ -144,8 +144,8 @@ impl<S: Scalar, B: MultigridBackend> Slab<S, B> {
         Ok(this)
     }
 
-    /// Those of this rank's planes that others need: the first for the rank below and the last two for the rank above.
-    /// In `values`, `before` planes precede those of this rank.
+    /// Downloads the planes of this rank that others need: the first for the rank below and the last two for the rank
+    /// above. In `values`, `before` planes precede those of this rank.
     fn downloaded(&self, backend: &B, values: &B::Slice<S>, before: usize) -> Result<Vec<(usize, Vec<S>)>> {
         let (neighbours, rows, count) =
             (self.neighbours, self.planes.points(), self.planes.counts[self.part]);

@@ -30,7 +30,7 @@ impl Halo {
         Ok(Self { own, numbers, asked })
     }
 
-    /// The entries of a vector at the halo; this rank has `own`.
+    /// The entries of a vector at the unknowns of the halo; `own` are this rank's entries.
     pub(super) fn values<B: VectorOps, C: Communicator<B>>(
         &self,
         communicator: &C,
@@ -44,7 +44,7 @@ impl Halo {
         Ok(got.iter().flat_map(|bytes| bytes.as_chunks().0).map(|word| f64::from_le_bytes(*word)).collect())
     }
 
-    /// The rows of the halo; this rank has `a`.
+    /// The rows of the unknowns of the halo; `a` has this rank's rows.
     pub(super) fn rows<T: Scalar, B: VectorOps, C: Communicator<B>>(
         &self,
         communicator: &C,
@@ -205,7 +205,8 @@ const fn words<T: Scalar>() -> usize {
     if T::COMPLEX { 2 } else { 1 }
 }
 
-/// Some rows as bytes: their number, indices, lengths, columns and values. Row `number` is row `number - first` of `a`.
+/// Packs some rows into bytes: their number, indices, lengths, columns and values. Row `number` is row `number - first`
+/// of `a`.
 fn packed<T: Scalar>(a: &Csr<T>, numbers: &[u32], first: u32) -> Vec<u8> {
     let row = |number: u32| a.row((number - first) as usize);
     let entries: usize = numbers.iter().map(|&number| row(number).0.len()).sum();
@@ -223,7 +224,7 @@ fn packed<T: Scalar>(a: &Csr<T>, numbers: &[u32], first: u32) -> Vec<u8> {
     bytes
 }
 
-/// The indices of rows, and the rows.
+/// Unpacks rows from bytes. Returns their indices and the rows.
 fn unpacked<T: Scalar>(bytes: &[u8], columns: usize) -> Result<(Vec<u32>, Csr<T>)> {
     let cut = || Error::InvalidMatrix("rows that another part has sent end early".into());
     let (count, rest) = bytes.split_first_chunk().ok_or_else(cut)?;

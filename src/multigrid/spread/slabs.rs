@@ -143,7 +143,7 @@ impl<S: Scalar> Slabs<S> {
 }
 
 impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
-    /// The cycle on grids; none unless all ranks have planes of one. `own` is the block of this rank's rows and
+    /// The cycle on grids; `None` unless all ranks have planes of one grid. `own` is the block of this rank's rows and
     /// columns, `edge` its entries in other columns.
     pub(super) fn grids<S: Scalar>(
         &self,

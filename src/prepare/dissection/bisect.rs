@@ -14,9 +14,9 @@ const COARSEST: usize = 60;
 const GROWN: usize = 3;
 /// A graph with more vertices is separated several times.
 const LARGE: usize = 5000;
-/// Attempts start from a graph that is smaller by this factor, ...
+/// Attempts start from a graph that is smaller by this factor, but has at least `LEAST_MIDDLE` vertices.
 const MIDDLE: usize = 10;
-/// ... but that has at least this many vertices.
+/// The minimum number of vertices of the graph from which attempts start.
 const LEAST_MIDDLE: usize = 500;
 /// The number of attempts.
 const ATTEMPTS: usize = 5;
@@ -24,10 +24,10 @@ const ATTEMPTS: usize = 5;
 const PATIENCE: usize = 250;
 /// The weight of a side is at most this percentage of the total.
 const HEAVIEST_SIDE: u64 = 60;
-/// A side with less than this fraction (one over it) of all vertices makes the cut worthless.
+/// A cut is worthless if a side has less than 1 / `LEAST_SIDE` of all vertices.
 const LEAST_SIDE: usize = 20;
 
-/// Returns whether both sides have so many vertices, and the separator so few, that cutting them apart pays.
+/// Returns whether a cut is worthwhile: both sides have enough vertices, and the separator has few.
 pub(super) fn is_worth_a_cut(sides: &[u8]) -> bool {
     let mut counts = [0; 3];
     sides.iter().for_each(|&side| counts[side as usize] += 1);
@@ -45,14 +45,14 @@ pub(super) fn bisect(graph: &Graph, seed: u64, meter: &Meter) -> Vec<u8> {
         let separator = attempt(small, limit, &mut Random::stream(seed, number as u64), meter);
         (separator.cost(), separator.sides)
     });
-    // If several are equally good, the first is taken, so that threads change nothing.
+    // If several are equally good, the first is taken, so that the result does not depend on the number of threads.
     let best = separators.collect().into_iter().min_by_key(|(cost, _)| *cost);
     let sides = best.map(|(_, sides)| sides).unwrap_or_default();
     back(graph, &levels, sides, limit, meter)
 }
 
-/// Coarsens a graph again and again until it has about `down_to` vertices. Each level has the coarser graph and, for
-/// each vertex of the graph before, the vertex that it became part of.
+/// Coarsens a graph repeatedly until it has about `down_to` vertices. Each level has the coarser graph and, for each
+/// vertex of the graph before, the vertex that it became part of.
 pub(super) fn coarsened(
     graph: &Graph,
     down_to: usize,

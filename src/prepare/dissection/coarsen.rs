@@ -19,11 +19,11 @@ use crate::work::look_at;
 const LEAST_BLOCK: usize = 1 << 13;
 const BLOCKS: usize = 16;
 
-/// Which vertices of the same degree choose first.
+/// The order in which vertices of the same degree choose their partners.
 pub(super) enum Visit<'a> {
-    /// Those with smaller numbers, which are mostly near each other in memory.
+    /// In the order of their numbers: vertices with close numbers are mostly near each other in memory.
     InOrder,
-    /// They choose in random order.
+    /// In random order.
     Random(&'a mut Random),
 }
 
@@ -97,7 +97,7 @@ fn pairs(graph: &Graph, heaviest: u32, visit: Visit<'_>) -> Vec<u32> {
 }
 
 /// Returns all vertices, those of low degree first because they have the least choice. Vertices of the same degree come
-/// in the order of their numbers, since these are mostly near each other in memory.
+/// in the order that `visit` requests.
 fn by_degree(graph: &Graph, visit: Visit<'_>) -> Vec<u32> {
     let n = graph.len();
     let mut all: Vec<u32> = (0..n as u32).collect();
@@ -144,7 +144,7 @@ fn pair_over_two(graph: &Graph, heaviest: u32, alone: &[u32], partner: &mut [u32
     }
 }
 
-/// Makes the graph whose vertices are the pairs.
+/// Builds the graph whose vertices are the pairs.
 fn contract(graph: &Graph, map: &[u32], leaders: &[u32], mates: &[u32], weights: Vec<u32>) -> Graph {
     let block = leaders.len().div_ceil(BLOCKS).max(LEAST_BLOCK);
     let firsts: Vec<usize> = (0..leaders.len()).step_by(block).collect();
@@ -173,7 +173,7 @@ fn contract(graph: &Graph, map: &[u32], leaders: &[u32], mates: &[u32], weights:
     Graph { starts, neighbours, ties, weights }
 }
 
-/// Makes the rows of consecutive pairs, from number `first`, of a graph with `n` pairs; weights are left out.
+/// Builds the rows of consecutive pairs, from number `first`, of a graph with `n` pairs; weights are left out.
 fn contract_rows(
     graph: &Graph,
     map: &[u32],

@@ -46,7 +46,8 @@ pub(super) struct Quotient {
     weights: Vec<u32>,
     /// The weight of a variable's neighbours, approximately; the exact weight for an element.
     degrees: Vec<u32>,
-    /// Positive for elements, with a meaning that changes; zero for elements that were absorbed by another one.
+    /// Zero for elements that were absorbed by another one, positive for other elements; the values are those that
+    /// `measure` and `merge_alike` need.
     marks: Vec<u64>,
     mark: u64,
     /// Doubly linked lists of the variables of each degree.

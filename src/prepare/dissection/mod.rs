@@ -8,19 +8,19 @@
 //! ```text
 //!     a - b - c - d - e        {c, h} cuts the graph:     order a f b g | d i e j | c h
 //!     |   |   |   |   |                                         side 0    side 1    separator
-//!     f - g - h - i - j        no entry of L couples a side with the other
+//!     f - g - h - i - j        no entry of L couples one side with the other
 //! ```
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `simplify` | rows that are coupled with nearly all, set aside; vertices that are alike, made one |
+//! | `simplify` | sets aside rows that are coupled with nearly all others, and merges vertices that are alike |
 //! | `tree` | components, the recursion |
 //! | `bisect` | one separator, by way of coarser graphs |
 //! | `coarsen` | pairs of neighbours become one vertex |
-//! | `separator` | growing a side, moving vertices over |
-//! | `leaf`, `minimum_degree` | what is too small to be cut |
-//! | `regions` | a few cuts, and minimum degree between them: the order where there is little to do |
-//! | `graph` | the graphs of all these |
+//! | `separator` | grows a side, and moves vertices to the other side |
+//! | `leaf`, `minimum_degree` | orders the parts that are too small to be cut |
+//! | `regions` | a few cuts, and minimum degree between them, if a factorisation takes few multiplications |
+//! | `graph` | the graphs that all of these work on |
 //!
 //! Why this is not a library: of the pure Rust crates (feral-metis, feral-scotch) none uses more than one thread, and
 //! METIS and Scotch need a C compiler.
@@ -50,7 +50,7 @@ pub(crate) use minimum_degree::{Beyond, Most};
 
 /// With fewer regions some threads would have nothing to do.
 const LEAST_REGIONS: usize = 16;
-/// The separators of the first cuts account for at least this part of a factor's multiplications.
+/// The separators of the first cuts account for at least this fraction of a factor's multiplications.
 const OF_FIRST_CUTS: f64 = 0.25;
 /// The first separator of a graph in space has at most this many times n^(2/3) vertices.
 const IN_SPACE: f64 = 3.0;
@@ -60,8 +60,8 @@ pub(crate) enum InRegions {
     /// An order by regions.
     Found(Permutation),
     /// Nested dissection is better: the graph has separators like one in space, and factors take more multiplications
-    /// than were allowed for regions. It begins anew, since dissection of these regions took 12 % more multiplications for
-    /// 40^3 points.
+    /// than were allowed for regions. Dissection then starts over, since dissecting these regions took 12 % more
+    /// multiplications for 40^3 points.
     Dissect,
     /// A factorisation takes at least this many multiplications, which is more than allowed.
     Takes(f64),
@@ -91,15 +91,15 @@ pub(crate) enum InRegions {
 /// (1998); Pellegrini, Roman and Amestoy, Concurrency: Pract. Exper. 12 (2000).
 ///
 /// # Errors
-/// On a matrix that is not square, with 2^32 - 1 or more rows, or without memory for the pattern of A + A^T.
+/// If the matrix is not square, if it has 2^32 - 1 or more rows, or if memory runs out for the pattern of A + A^T.
 pub fn nested_dissection<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
     dissection_order(&Adjacency::new(a)?)
 }
 
-/// The same for a graph that was made before.
+/// [`nested_dissection`] of an existing graph.
 ///
 /// # Errors
-/// Without memory.
+/// If memory runs out.
 pub fn dissection_order(graph: &Adjacency<'_>) -> Result<Permutation> {
     let simplify::Simple { graph: simple, names } = simplify::simplify(graph)?;
     Permutation::from_new_to_old(names.expand(&tree::order(&simple)))
@@ -111,7 +111,7 @@ pub fn dissection_order(graph: &Adjacency<'_>) -> Result<Permutation> {
 /// that.
 ///
 /// # Errors
-/// Without memory.
+/// If memory runs out.
 pub(crate) fn order_in_regions(graph: &Adjacency<'_>, few: f64, most: f64) -> Result<InRegions> {
     let simplify::Simple { graph: simple, names } = simplify::simplify(graph)?;
     let meter = &work::begin(Stage::Ordering, simple.len() as u64, None);
@@ -134,8 +134,8 @@ pub(crate) fn order_in_regions(graph: &Adjacency<'_>, few: f64, most: f64) -> Re
 }
 
 /// Computes a fill-reducing ordering by approximate minimum degree on the graph of A + A^T. Compared with
-/// [`nested_dissection`](super::nested_dissection), it takes one thread less time, and causes less fill if the graph is
-/// no mesh (circuits, small systems).
+/// [`nested_dissection`](super::nested_dissection), it takes less time on one thread, and causes less fill if the graph
+/// is not a mesh (circuits, small systems).
 ///
 /// Source: Amestoy, Davis and Duff, SIAM J. Matrix Anal. Appl. 17 (1996).
 ///
@@ -145,20 +145,20 @@ pub fn minimum_degree<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
     minimum_degree_order(&Adjacency::new(a)?)
 }
 
-/// The same for a graph that was made before.
+/// [`minimum_degree`] of an existing graph.
 ///
 /// # Errors
-/// Without memory.
+/// If memory runs out.
 pub fn minimum_degree_order(graph: &Adjacency<'_>) -> Result<Permutation> {
     let order = minimum_degree_within(graph, Most::ANY)?;
     Ok(order.expect("an order, however much work it takes"))
 }
 
-/// The same within limits. An order that exceeds them is recognised early, because the vertices eliminated last take
-/// most of the work, of the search as well.
+/// [`minimum_degree_order`] within limits. An order that exceeds them is recognised early, because the vertices
+/// eliminated last take most of the work, in the search as in the factorisation.
 ///
 /// # Errors
-/// Without memory.
+/// If memory runs out.
 pub(crate) fn minimum_degree_within(
     graph: &Adjacency<'_>,
     most: Most,

@@ -2,15 +2,15 @@
 //! minimum degree on one thread.
 //!
 //! Minimum degree of a whole graph runs on one thread, and dissection down to its leaves builds every graph of the tree
-//! anew. Here the graph is coarsened once, all cuts are made in the small graph, and on the way back each separator is
-//! refined within a band of few vertices around it. So the cuts take less time than minimum degree in the regions, and
-//! each region stays in a cache.
+//! again. Here the graph is coarsened once, all cuts are made in the small graph, and on the way back each separator is
+//! refined within a band of few vertices around it. The cuts therefore take less time than minimum degree in the
+//! regions, and each region stays in a cache.
 //!
 //! ```text
-//!                 1                  a label a vertex: its place in the tree of cuts. Regions are leaves (4 to 7),
-//!             /       \              separators the others; a vertex is coupled with what is above it in the tree and
-//!           2           3            below it, and with nothing beside it. Those behind a vertex in the order are
-//!         /   \       /   \          above it
+//!                 1                  each vertex has a label, its place in the tree of cuts: regions are leaves (4 to
+//!             /       \              7), separators the other nodes. A vertex is coupled only with vertices above and
+//!           2           3            below it in the tree; its neighbours that come after it in the order are above it
+//!         /   \       /   \
 //!        4     5     6     7
 //! ```
 
@@ -23,10 +23,10 @@ use crate::parallel::{join, prelude::*};
 use crate::work::Meter;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// A region has about this part (one over it) of all vertices, so that the threads of any processor get equal shares,
-/// ...
+/// A region has about 1 / `PART` of all vertices, so that the threads of any processor get equal shares, but at least
+/// `LEAST`.
 const PART: u64 = 48;
-/// ... and at least this many, so that ordering one is worth a task.
+/// The minimum number of vertices of a region, so that ordering one is worth a task.
 const LEAST: u64 = 1000;
 /// The graph that is cut is smaller by this factor.
 const SMALLER: usize = 16;
@@ -226,7 +226,7 @@ impl Regions {
             }
             layer = begin..band.len();
         }
-        // All that is beyond the band on one side becomes one vertex.
+        // All vertices beyond the band on one side become one vertex.
         let inner = band.len();
         let mut rest = [weights[2 * top as usize], weights[2 * top as usize + 1]];
         let all = weights[top as usize];

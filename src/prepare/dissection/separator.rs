@@ -29,7 +29,7 @@ pub(super) struct Separator<'a> {
     queues: [BinaryHeap<(i64, u32, u32)>; 2],
     /// Counts the entries of the queues, so that ties have an order.
     clock: u32,
-    /// The number of the pass in which each vertex moved last; it moves once a pass.
+    /// The number of the pass in which each vertex moved last; it moves once per pass.
     moved: Vec<u32>,
     pass: u32,
 }
@@ -136,7 +136,7 @@ impl<'a> Separator<'a> {
             let start = joined.len();
             self.take(vertex, to, &mut joined);
             for &vertex in &joined[start..] {
-                // They may move on to the same side only; else two moves could undo each other for ever.
+                // They may move on to the same side only; otherwise two moves could undo each other forever.
                 if self.moved[vertex as usize] != self.pass {
                     self.queue(vertex, to);
                 }
@@ -148,7 +148,7 @@ impl<'a> Separator<'a> {
                 weights = self.weights;
             }
         }
-        // Back to the best state; the last move is undone first.
+        // Undo the moves after the best state, the last move first.
         let mut end = joined.len();
         for at in (best.1..moves.len()).rev() {
             let vertex = moves[at].0;

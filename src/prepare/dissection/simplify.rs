@@ -8,7 +8,7 @@ use crate::mixing::mixed;
 use crate::parallel::Cut;
 use crate::parallel::prelude::*;
 
-/// A vertex with more neighbours than this many times the root of n is set aside, if it has at least the second number.
+/// A vertex is set aside if it has more neighbours than `DENSE` times the root of n, and more than `LEAST_DENSE`.
 const DENSE: f64 = 10.0;
 const LEAST_DENSE: usize = 16;
 
@@ -80,9 +80,9 @@ pub(super) fn simplify(graph: &Adjacency<'_>) -> Result<Simple> {
 
 /// The vertices of a simplified graph.
 struct Vertices {
-    /// The number of each original vertex that leads others; the others have none.
+    /// The number of each leader among the original vertices; [`NONE`] for the others.
     numbers: Vec<u32>,
-    /// The original vertex of each number, and how many it leads, itself among them.
+    /// The original vertex of each number, and the number of vertices that it leads, including itself.
     found: Vec<u32>,
     weights: Vec<u32>,
     names: Names,
@@ -128,7 +128,7 @@ impl Vertices {
     }
 }
 
-/// Returns for each vertex the first one with the same neighbours, each vertex counted among its own.
+/// Returns for each vertex the first one with the same neighbours, where each vertex counts as a neighbour of itself.
 fn leaders(graph: &Adjacency<'_>, is_dense: &(dyn Fn(usize) -> bool + Sync)) -> Result<Vec<u32>> {
     let n = graph.vertices();
     let mut hashes = Host.zeros::<u64>(n)?;

@@ -23,7 +23,7 @@ fn matrix(n: usize, edges: &[(usize, usize)]) -> Csr<f64> {
     Csr::from_parts(n, n, starts, indices, values).unwrap()
 }
 
-/// The order, which `Permutation` has checked to be one of all rows.
+/// Returns the order. `Permutation` checks that it has each row once.
 fn checked(name: &str, a: &Csr<f64>) -> Permutation {
     let order = nested_dissection(a).unwrap();
     assert_eq!(order.len(), a.rows(), "{name}");
@@ -116,7 +116,7 @@ fn minimum_degree_ends_where_there_is_more_to_do_than_allowed() {
         |multiplications, steps| minimum_degree_within(&graph, Most { multiplications, steps }).unwrap();
     assert!(matches!(within(0.5 * work, f64::INFINITY), Err(Beyond::Multiplications(_))));
     assert!(matches!(within(f64::INFINITY, 1e4), Err(Beyond::Steps(_))));
-    // Degrees are approximate, from above.
+    // Degrees are upper bounds, so the search needs a limit above the actual work.
     assert_eq!(within(2.0 * work, 1e7).unwrap().new_to_old(), order.new_to_old());
 }
 
@@ -152,7 +152,7 @@ fn the_same_for_any_number_of_threads() {
     assert!(orders.iter().all(|other| *other == orders[0]));
 }
 
-/// What cutting in regions comes to, with no limits.
+/// The result of ordering in regions, without limits.
 fn in_regions(a: &Csr<f64>) -> InRegions {
     order_in_regions(&Adjacency::new(a).unwrap(), f64::INFINITY, f64::INFINITY).unwrap()
 }
@@ -166,8 +166,8 @@ fn regions_of_meshes_have_orders_as_good_as_minimum_degree() {
         ("9 points", 1.15, shuffled(generate::poisson2d_9(160, 150).unwrap())),
         ("wathen", 1.15, generate::wathen(90, 95, 1).unwrap()),
         ("7 points", 1.15, generate::poisson3d(32, 30, 28).unwrap()),
-        // Minimum degree goes from end to end with one front, and in a region there is one for each end. It is little
-        // either way.
+        // Minimum degree eliminates the strip from one end to the other; in a region it starts from both ends. Both
+        // take little work.
         ("a strip", 2.2, shuffled(generate::poisson2d(3000, 8).unwrap())),
     ] {
         let InRegions::Found(order) = in_regions(&a) else { panic!("{name}") };
