@@ -23,7 +23,7 @@ pub(super) struct Group<T: Scalar, B: SolverBackend> {
 }
 
 impl<T: Scalar, B: SolverBackend> Group<T, B> {
-    /// The right-hand side and the solution of system `place`.
+    /// Returns the right-hand side and the solution of system `place`.
     pub(super) fn room(&mut self, unknowns: usize, place: usize) -> Pair<'_, T, B> {
         let own = column(unknowns, place);
         (B::part_mut(&mut self.b, own.clone()), B::part_mut(&mut self.x, own))
@@ -124,7 +124,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             self.history.extend(group.cg.history(place));
             let own = column(n, place);
             let x = B::part_mut(&mut group.x, own.clone());
-            // The share of one system.
+            // The time is divided evenly among the systems.
             self.seconds.solve = start.elapsed().as_secs_f64() / count as f64;
             self.seconds.iterating = group.cg.iterating().as_secs_f64() / count as f64;
             let b = B::part(&group.b, own);
@@ -132,7 +132,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             if report.outcome == Outcome::Converged {
                 let judged = self.judge(b, x)?;
                 if !judged.met {
-                    // A solve by itself requires more than this x meets.
+                    // A solve for one right-hand side requires more than this x meets.
                     report.outcome = Outcome::Stagnated;
                 }
                 self.judged = Some(judged);

@@ -77,7 +77,7 @@ pub(super) struct FoundNull<T: Scalar, B: SolverBackend> {
 }
 
 impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
-    /// The null space as stated, or as found.
+    /// Returns the null space that the caller stated, or that was found.
     ///
     /// # Errors
     /// If a vector has the wrong length or is not in the null space, if memory runs out, or if the device fails.
