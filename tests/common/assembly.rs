@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// Passes the names of all cases to a macro, after the macro's own words; [`many_cases`], which needs a device, is not
 /// among them.
-#[allow(unused_macros)] // not every program of tests lists the cases
+#[allow(unused_macros)] // not every test program uses this list
 macro_rules! each_case {
     ($then:ident $($words:tt)*) => {
         $then! {

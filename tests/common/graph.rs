@@ -5,7 +5,7 @@
 pub mod collection;
 #[path = "grid_order.rs"]
 mod grid_order;
-#[allow(unused_imports)] // not every program of tests runs these
+#[allow(unused_imports)] // not every test program runs these
 pub use grid_order::{check_grid_numbers, check_grid_order, grid_order_cases};
 
 use crate::random::Random;
@@ -25,7 +25,7 @@ use residua::{Csr, Error, Host, Scalar, Triplets};
 use std::path::PathBuf;
 
 /// Passes the names of all cases to a macro, after the macro's own words.
-#[allow(unused_macros)] // not every program of tests lists the cases
+#[allow(unused_macros)] // not every test program uses this list
 macro_rules! each_case {
     ($then:ident $($words:tt)*) => {
         $then! {

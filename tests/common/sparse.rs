@@ -8,7 +8,7 @@ use residua::{Csr, Error, Scalar, generate};
 use std::collections::BTreeMap;
 
 /// Passes the names of all cases to a macro, after the macro's own words.
-#[allow(unused_macros)] // not every program of tests lists the cases
+#[allow(unused_macros)] // not every test program uses this list
 macro_rules! each_case {
     ($then:ident $($words:tt)*) => {
         $then! {
@@ -171,7 +171,7 @@ pub fn triple_product_cases<B: SparseProducts + Conversions>(backend: &B) {
 }
 
 /// Every way to compute a row, in little time.
-#[allow(dead_code)] // not every program of tests is short of time
+#[allow(dead_code)] // not every test program needs the short cases
 pub fn small_cases<B: SparseProducts>(backend: &B) {
     let mut random = Random(6);
     for (rows, inner, columns, longest) in

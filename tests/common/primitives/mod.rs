@@ -54,7 +54,7 @@ pub fn with_sizes(sizes: &[usize], body: impl FnOnce()) {
 }
 
 /// Passes the names of all cases to a macro, after the macro's own words.
-#[allow(unused_macros)] // not every program of tests lists the cases
+#[allow(unused_macros)] // not every test program uses this list
 macro_rules! each_case {
     ($then:ident $($words:tt)*) => {
         $then! {

@@ -24,7 +24,7 @@ const GUARD: usize = 5;
 type Wide = Complex<f64>;
 
 /// Passes the names of all cases to a macro, after the macro's own words.
-#[allow(unused_macros)] // not every program of tests lists the cases
+#[allow(unused_macros)] // not every test program uses this list
 macro_rules! each_vector_case {
     ($then:ident $($words:tt)*) => {
         $then! {
