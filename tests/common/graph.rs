@@ -24,7 +24,7 @@ use residua::market::read_csr;
 use residua::{Csr, Error, Host, Scalar, Triplets};
 use std::path::PathBuf;
 
-/// Passes the names of all cases to a macro, after the macro's own words.
+/// Calls a macro with its own arguments, followed by the names of all cases.
 #[allow(unused_macros)] // not every test program uses this list
 macro_rules! each_case {
     ($then:ident $($words:tt)*) => {

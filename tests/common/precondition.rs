@@ -15,7 +15,7 @@ use residua::{Csr, Error, LinearOperator, Real, Scalar};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Passes the names of all cases to a macro, after the macro's own words.
+/// Calls a macro with its own arguments, followed by the names of all cases.
 #[allow(unused_macros)] // not every test program uses this list
 macro_rules! each_case {
     ($then:ident $($words:tt)*) => {

@@ -12,7 +12,7 @@ use residua::solver::SolverBackend;
 use residua::{Csr, Error, Real, Scalar};
 use std::ops::ControlFlow;
 
-/// Passes the names of all cases to a macro, after the macro's own words.
+/// Calls a macro with its own arguments, followed by the names of all cases.
 #[allow(unused_macros)] // not every test program uses this list
 macro_rules! each_case {
     ($then:ident $($words:tt)*) => {

@@ -7,7 +7,7 @@ mod pairs;
 mod programs;
 mod updates;
 
-#[allow(unused_imports)] // not every program of tests calls all of them
+#[allow(unused_imports)] // not every test program calls all of them
 pub use self::{bases::*, dense::*, pairs::*, programs::*, updates::*};
 
 use num_complex::Complex;
@@ -23,7 +23,7 @@ const GUARD: usize = 5;
 
 type Wide = Complex<f64>;
 
-/// Passes the names of all cases to a macro, after the macro's own words.
+/// Calls a macro with its own arguments, followed by the names of all cases.
 #[allow(unused_macros)] // not every test program uses this list
 macro_rules! each_vector_case {
     ($then:ident $($words:tt)*) => {
