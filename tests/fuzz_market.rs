@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 type Listed = Vec<(u32, u32, Complex<f64>)>;
 
-/// The line of the first fault in a file with this header, or its entries.
+/// Returns the entries of a file with this header, or the line of its first fault.
 fn line_by_line(text: &[u8], header: &Header) -> Result<Listed, u64> {
     let mut lines: Vec<&[u8]> = text.split(|&b| b == b'\n').collect();
     if lines.last().is_some_and(|last| last.is_empty()) {

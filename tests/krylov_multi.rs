@@ -15,7 +15,7 @@ use std::mem::discriminant;
 use std::ops::ControlFlow;
 use systems::*;
 
-/// A grid whose diagonal is uneven, so that Jacobi is more than a factor.
+/// A grid whose diagonal is uneven, so that Jacobi is more than a scalar factor.
 fn grid(k: usize) -> Csr<f64> {
     let mut a = poisson2d(k);
     let diagonal: Vec<usize> =

@@ -159,7 +159,7 @@ fn residua(arguments: &[&str]) -> Output {
     Command::new(residua_command()).current_dir(folder).args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
-/// x and the report.
+/// Solves with the command, and returns x and the report.
 fn solve(matrix: &str, more: &[&str]) -> (Vec<f64>, serde_json::Value) {
     let solution = std::env::temp_dir().join(format!(
         "residua-ranks-{}-{:?}.mtx",

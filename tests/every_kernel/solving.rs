@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// Iterations of each solve, which end in the middle of a launch of persistent iterations.
 const ITERATIONS: usize = 3;
 
-/// A diagonal that is not constant, so that Jacobi is more than a factor.
+/// A diagonal that is not constant, so that Jacobi is more than a scalar factor.
 fn uneven(k: usize) -> Csr<f64> {
     let mut a = poisson2d(k);
     let offsets: Vec<usize> = a.iter().enumerate().filter(|(_, (i, j, _))| i == j).map(|(k, _)| k).collect();

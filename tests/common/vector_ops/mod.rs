@@ -126,7 +126,7 @@ pub fn recorded_recurrence<B: VectorOps>(b: &B) {
     }
     let state = b.download(&state).unwrap();
     assert_eq!((state[0], state[Slot::ENDED.place()], state[turn.place()]), (1.0, 1.0, 4.0));
-    // Four turns: steps of 1/2, -1/2, 1/2, -1/2.
+    // Four iterations, with steps of 1/2, -1/2, 1/2, -1/2.
     assert_eq!(b.download(&y).unwrap(), vec![1.0; N]);
     let total: f64 = (0..N).map(|i| (i % 7) as f64).sum();
     assert_eq!((state[step.place()], state[dot.place()]), (0.5, total));
