@@ -248,7 +248,7 @@ fn a_solve_can_be_ended<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let b = noise(1600, 5);
     let mut solver = quick().tolerance(0.0).build_on(backend, backend.place(csr_copy(&a)))?;
     let mut x = vec![0.0; 1600];
-    // By the observer, which is called at the start and after each iteration.
+    // Stopped by the observer, which is called at the start and after each iteration.
     let mut heard = Vec::new();
     let report = solver.solve_with(&b, &mut x, |progress| {
         heard.push(progress.iteration);
@@ -270,12 +270,12 @@ fn a_solve_can_be_ended<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     assert!(solver.canceller().is_cancelled());
     solver.canceller().reset();
     assert_ne!(solver.solve_into(&b, &mut x)?.outcome, Outcome::Interrupted);
-    // By the clock.
+    // Stopped by the clock.
     let mut late = quick().time_limit(Duration::ZERO).build_on(backend, backend.place(csr_copy(&a)))?;
     let report = late.solve(&b)?.report;
     assert_eq!((report.outcome, report.iterations), (Outcome::TimeLimit, 0));
     assert_eq!(report.outcome.status(), "time_limit");
-    // By the number of iterations.
+    // Stopped by the number of iterations.
     let mut short = quick().max_iterations(7).build_on(backend, backend.place(csr_copy(&a)))?;
     let report = short.solve(&b)?.report;
     assert_eq!((report.outcome, report.iterations), (Outcome::IterationLimit, 7));

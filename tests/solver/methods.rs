@@ -115,7 +115,8 @@ fn what_suits_is_found<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-/// On a CPU; a device does all iterations with the diagonal, since triangular solves take longer there.
+/// On a CPU, incomplete factors take over from the diagonal during a solve. A device does all iterations with the
+/// diagonal, since triangular solves take longer there.
 fn incomplete_factors_take_over<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let a = residua::generate::convection_diffusion([20, 20, 20], 0.05)?;
     let b = noise(8000, 5);
@@ -141,8 +142,8 @@ fn incomplete_factors_take_over<B: Device + SolverBackend>(backend: &B) -> Resul
     Ok(())
 }
 
-/// Multigrid is chosen on a grid, and can be named with its options; it is given up if it does not contract; new
-/// values.
+/// Multigrid is chosen on a grid, can be named with its options, takes new values, and is given up if it does not
+/// contract.
 fn multigrid_in_its_place<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let grid = residua::generate::poisson2d(120, 120)?;
     let b = noise(14_400, 3);
@@ -308,7 +309,8 @@ fn negative_definite<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-/// Equations divided by volumes, and scaled unknowns: multigrid, after few other iterations.
+/// Multigrid solves systems whose equations are divided by volumes, or whose unknowns are scaled, after few other
+/// iterations.
 fn multigrid_where_rows_were_scaled<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let a = shuffled(&residua::generate::anisotropic2d(150, 130, 0.3)?);
     let n = a.rows();
