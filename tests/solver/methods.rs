@@ -66,9 +66,9 @@ fn every_method_solves_what_it_is_for<B: Device + SolverBackend>(backend: &B) ->
     Ok(())
 }
 
-/// GMRES with the diagonal soon gives way to a factorisation, but not if the diagonal was named. The matrix is large
-/// and takes more iterations with its diagonal than the first turn has; its couplings have a sign for which multigrid
-/// is not used. A device continues to iterate, since an order of elimination is found on its host.
+/// GMRES with the diagonal soon gives way to a factorisation, but not if the diagonal was named. The matrix is large,
+/// takes more iterations with its diagonal than the first stage may use, and has couplings of a sign for which
+/// multigrid is not used. A device continues to iterate, since the fill-reducing ordering is computed on the host.
 fn a_preconditioner_that_was_named_keeps_its_turn<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let n = 200_100;
     let a = csr(n, |i| if i == 0 { vec![(0, 1.0)] } else { vec![(i - 1, 0.9), (i, 1.0)] });
