@@ -39,8 +39,8 @@ struct State {
 
 /// The transport of data.
 enum Plane {
-    /// Windows, and the exchange plans that they are large enough for; and separate windows for words, once there were
-    /// any. Recordings keep the addresses of the first, which exchanges of words therefore must not replace.
+    /// The windows, the exchange plans that fit them, and separate windows for words once these are needed. Recordings
+    /// keep the addresses of the first windows, so exchanges of words must not replace them.
     Windows(PeerWindows, Vec<Plan>, Option<Box<PeerWindows>>),
     Nccl(Nccl),
 }
@@ -97,7 +97,7 @@ impl Peers {
         Ok(Self::on(group, Plane::Windows(windows, Vec::new(), None)))
     }
 
-    /// A communicator with NCCL, one process a GPU.
+    /// A communicator with NCCL, with one process for each GPU.
     ///
     /// # Errors
     /// As [`Peers::new`].

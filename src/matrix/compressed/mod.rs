@@ -290,7 +290,7 @@ impl<V: Scalar, B: Conversions> Compressed<V, B> {
     /// # Errors
     /// If memory runs out, or if the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
-        // One count more than there are rows: its place in the scan is the total.
+        // There is one more count than rows; the scan puts the total there.
         let mut lengths = backend.zeros(self.rows + 1)?;
         let (counts, _) = B::split_mut(&mut lengths, self.rows);
         backend.compressed_lengths(self.parts(), counts)?;
