@@ -19,7 +19,7 @@ pub(crate) struct Filed {
     outcome: Outcome,
     numbers: Vec<(&'static str, f64)>,
     texts: Vec<(&'static str, String)>,
-    /// Lines of the trail that are decisions; attempts follow.
+    /// The number of lines of the trail that are decisions; the other lines are attempts.
     decisions: usize,
 }
 
