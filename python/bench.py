@@ -73,7 +73,7 @@ def row(name, a, theirs: float, ours: float, ratios: list) -> None:
 
 
 def in_turns(calls, least: float = 0.6) -> list[float]:
-    """Returns the smallest time of each call in seconds. Calls alternate at least three times, for `least` seconds each."""
+    """Returns the smallest time of each call in seconds. Calls alternate, three times or more, `least` seconds each."""
     times: list[list[float]] = [[] for _ in calls]
     while len(times[0]) < 3 or (min(map(sum, times)) < least and len(times[0]) < 500):
         for call, own in zip(calls, times):
