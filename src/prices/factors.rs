@@ -1,6 +1,6 @@
 //! Prices of factorisations on a CPU.
 
-/// Multiplications column by column in the time of one in a block: 1.6e8 a second were measured.
+/// The speed of multiplications column by column, relative to that in blocks: 1.6e8 per second were measured.
 pub(crate) const COLUMN_BY_COLUMN: f64 = 0.05;
 
 /// Seconds of a factorisation and of the solves with it: a constant, for each row and each entry of A, and for each
@@ -36,5 +36,5 @@ pub(crate) const DEFINITE_FRONTS: Price =
 pub(crate) const DENSE: Price =
     Price { any: 1e-4, row: 2e-7, entry: 1e-8, entry_of_factor: 1e-8, multiplication: 4e-10 };
 
-/// Real multiplications in a complex one.
+/// The number of real multiplications in a complex one.
 pub(crate) const COMPLEX: f64 = 4.0;
