@@ -138,8 +138,8 @@ pub(crate) fn before_expected_factors([n, nonzeros]: [usize; 2], guess: &OrderGu
     PART_ON_DEVICE * expected_factors_beside_device(guess) / device_iteration_of_others(n, nonzeros)
 }
 
-/// Seconds of multigrid on the host per entry of A, including setup and iterations (7 points 50^3 with convection, two
-/// cores, 2026-11-27), and the multiplications per second of a factorisation there.
+/// Seconds of multigrid on the host for each entry of A, including setup and iterations (7 points 50^3 with convection,
+/// two cores, 2026-11-27), and multiplications of a factorisation in a second there.
 const LEVELS: f64 = 8e-7;
 pub(super) const BLOCKS: f64 = 5e9;
 

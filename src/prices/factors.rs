@@ -36,5 +36,5 @@ pub(crate) const DEFINITE_FRONTS: Price =
 pub(crate) const DENSE: Price =
     Price { any: 1e-4, row: 2e-7, entry: 1e-8, entry_of_factor: 1e-8, multiplication: 4e-10 };
 
-/// The number of real multiplications in a complex one.
+/// Real multiplications in a complex one.
 pub(crate) const COMPLEX: f64 = 4.0;
