@@ -9,7 +9,7 @@ use crate::prices::order::OrderGuess;
 use crate::report::seconds;
 use crate::solver::names::Method;
 
-/// How far the forecast of a type of iterations is trusted.
+/// How far the forecast of a kind of iterations is trusted.
 #[derive(Debug)]
 struct Trust {
     /// The number of iterations after which their slope can show that they are hopeless.
