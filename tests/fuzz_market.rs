@@ -226,7 +226,7 @@ fn mutate(random: &mut Random, corpus: &[Vec<u8>]) -> Vec<u8> {
                 let other = &corpus[pick(random, corpus.len())];
                 text.splice(a..b, other[pick(random, other.len())..].iter().copied());
             }
-            // A word in place of another one.
+            // Replaces a word by another one.
             6 if a < text.len() => {
                 let end = text[a..].iter().position(u8::is_ascii_whitespace).map_or(text.len(), |n| a + n);
                 text.splice(a..end, WORDS[pick(random, WORDS.len())].bytes());

@@ -294,7 +294,7 @@ fn an_observer_stops_all<B: Device>(backend: &B) -> Result<()> {
             assert_eq!(cg.history(system).len(), report.iterations + 1);
         }
         assert!(seen.contains(&(by, at)));
-        // And the next solve is complete.
+        // The next solve is complete.
         let reports = cg.solve(&a, &m, &b, &mut x, |_, _, _| ControlFlow::Continue(()))?;
         assert!(reports.iter().all(|report| report.outcome.is_converged()));
     }

@@ -477,7 +477,7 @@ unsafe fn solve(
     };
     for (k, filed) in filed.into_iter().enumerate() {
         log(&filed);
-        // SAFETY: there are at most `count` reports, for which the caller promises room.
+        // SAFETY: there are at most `count` reports, and the caller guarantees room for them.
         unsafe { *reports.add(k) = give(Object::Report(Arc::new(filed))) };
     }
     Ok(())
@@ -506,7 +506,7 @@ pub unsafe extern "C" fn residua_solver_history(
         let inside = engine.idle()?;
         let history = inside.engine.history(number);
         for (k, &norm) in history.iter().take(capacity).enumerate() {
-            // SAFETY: k < capacity, for which the caller promises room.
+            // SAFETY: k < capacity, and the caller guarantees room for that.
             unsafe { *norms.add(k) = norm };
         }
         if !length.is_null() {

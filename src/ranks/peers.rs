@@ -56,7 +56,7 @@ const BETWEEN: usize = 16;
 const LATENCY: f64 = 30e-6;
 const LATENCY_NCCL: f64 = 90e-6;
 
-/// A plan, and where the entries for each rank begin, to send and to receive.
+/// A plan, and the positions at which the entries to send to each rank, and to receive from it, begin.
 struct Plan {
     plan: ExchangePlan,
     send: DeviceVec<u64>,

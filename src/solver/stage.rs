@@ -84,7 +84,7 @@ pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
     /// Approximate bytes that an iteration with `a` moves.
     fn bytes(&self, a: &dyn LinearOperator<T, B>) -> f64;
 
-    /// The expected bytes and seconds of these iterations, at `bandwidth` bytes a second.
+    /// The expected bytes and seconds of these iterations, at `bandwidth` bytes per second.
     fn forecast(&self, a: &dyn LinearOperator<T, B>, iterations: usize, bandwidth: f64) -> (f64, f64) {
         let bytes = iterations as f64 * self.bytes(a);
         (bytes, bytes / bandwidth)

@@ -148,7 +148,7 @@ fn graphs() -> Vec<(&'static str, Csr<f64>)> {
     ]
 }
 
-/// Assembled from triplets, each of which occurs two or three times, and in both directions.
+/// A matrix from triplets, each of which occurs two or three times, and in both directions.
 fn with_duplicates(n: usize, edges: Vec<(usize, usize)>) -> Csr<f64> {
     let mut triplets = Triplets::new(n, n).unwrap();
     for round in 0..3 {

@@ -85,7 +85,7 @@ fn not_positive_definite_by_a_direction() {
 
 #[test]
 fn breakdown() {
-    // MINRES finds the shortest residual, and a basis that ends there.
+    // MINRES finds the smallest residual, and its Lanczos basis cannot be extended after that.
     let advice = ["breakdown at iteration 2", "--preconditioner none"];
     ends(TWICE, "2 1\n1\n0\n", " --method minres", (4, "breakdown"), &advice);
 }

@@ -177,7 +177,7 @@ pub fn types(b: &Cuda) {
     every_way::<Complex<f32>, Complex<f32>>(b, "c32", &a.map(|v| Complex::new(v as f32, 0.0)));
 }
 
-/// Blocks that all synchronise through memory.
+/// All blocks of the chip synchronise through memory.
 pub fn whole_chip(b: &Cuda) {
     every_way::<f64, f64>(b, "200^2 points", &uneven(200));
 }

@@ -339,7 +339,7 @@ pub fn compressed_grids(b: &Cuda) {
     let all = |points| residua::generate::poisson3d_27(points, 52, 50).unwrap();
     let points = [&few, &flat, &all(52), &all(51), &compressed_cases::skewed(52, 52, 50)]
         .map(|a| compressed_cases::holed(a, false));
-    // And obstacles to which no row refers, with few rows around them, and with many.
+    // Obstacles to which no row refers, with few rows around them, and with many.
     let plates =
         |i: usize| i / 2704 % 10 == 5 && [i % 52, i / 52 % 52].iter().all(|at| (10..42).contains(at));
     let obstacles = [

@@ -22,7 +22,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 use systems::*;
 
-/// A grid with an uneven diagonal, whose values no narrower type holds.
+/// A grid with an uneven diagonal, whose values no narrower type represents exactly.
 fn uneven(k: usize) -> Csr<f64> {
     let mut a = poisson2d(k);
     scaled(&mut a, 0.1);
@@ -385,7 +385,7 @@ fn a_matrix_is_taken_over_or_copied() {
     assert!(solves(&a, &b, &borrowed.x, 1e-8));
     let owned = Solver::builder().device(Where::Cpu).build(a).unwrap().solve(&b).unwrap();
     assert!(owned.x == borrowed.x && owned.report.device.starts_with("cpu"));
-    // So small a system is computed on the CPU, and the trail says so.
+    // Such a small system is solved on the CPU, and the trail says so.
     let device = &borrowed.report.trail.decisions[0];
     assert!(device.subject == "device" && device.why.contains("so small"), "{device:?}");
 }

@@ -106,7 +106,7 @@ fn what_suits_is_found<B: Device + SolverBackend>(backend: &B) -> Result<()> {
             let solution = solver.solve(&b)?;
             assert!(solution.report.outcome.is_converged(), "{method}: {:?}", solution.report);
             assert!(solves(&shuffled(&a), &b, &solution.x, 1e-8), "{method}");
-            // A device solves by iteration what is factorised on a CPU.
+            // On a device, iterations solve systems that are factorised on a CPU.
             let is_device = <B as PreconditionSteps>::BYTES_TELL;
             assert!(is_device || solution.report.method == method, "{:?}", solution.report.trail);
             assert_eq!(solution.history.len(), solution.report.iterations + 1);

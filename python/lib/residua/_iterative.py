@@ -50,7 +50,7 @@ class System:
             self.x[:] = _matrix.vector("x0", x0, self.dtype, columns)
 
     def answer(self) -> Any:
-        """The solution, as an array of b's kind."""
+        """The solution, as the same type of array as b."""
         return _device.back(self.given, self.x)
 
     def is_finite(self) -> bool:

@@ -35,7 +35,7 @@ def _rows(what: str, given: Any) -> Any:
 
 
 def _conjugate(given: Any) -> Any:
-    """The conjugate, of the same kind."""
+    """The conjugate, as the same type of array."""
     if not hasattr(given, "conj"):
         return np.conj(np.asarray(given))
     turned = given.conj()

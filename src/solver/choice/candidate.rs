@@ -33,7 +33,7 @@ pub(in crate::solver) enum Source {
     Chosen,
     /// The diagonal, which is set up already in addition to the chosen one.
     Beside,
-    /// It is set up when its turn comes.
+    /// It is set up when the candidate is tried.
     Later,
 }
 

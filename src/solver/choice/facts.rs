@@ -12,7 +12,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::solver) struct Hierarchy {
     pub(in crate::solver) why: &'static str,
-    /// Whether it is set up already; otherwise it is set up when its turn comes.
+    /// Whether it is set up already; otherwise it is set up when it is tried.
     pub(in crate::solver) is_made: bool,
 }
 

@@ -152,7 +152,7 @@ impl Pace {
     }
 
     /// Whether the candidate goes on after an iteration; number 0 is the initial x. `guess` estimates the cost of an
-    /// order of elimination, and `analyse` returns the seconds of the factorisation or why it is refused.
+    /// ordering, and `analyse` returns the seconds of the factorisation, or the reason why it is refused.
     pub(in crate::solver) fn goes_on(
         &mut self,
         (iteration, norm): (usize, f64),

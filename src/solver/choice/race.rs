@@ -1,9 +1,9 @@
 //! A race between iterations and the factorisation that follows them in the list.
 //!
-//! The number of iterations is not known in advance. So they begin, for a fraction of the minimum time of the
-//! factorisation, and the slope of the residual gives a forecast of how many are left. If these are many, the order of
-//! elimination is computed, which the factorisation needs anyway, and from that its cost. Costs are counted in bytes
-//! and multiplications, and no clock is read, so the same input is always solved in the same way.
+//! The number of iterations is not known in advance. Therefore they begin, for a fraction of the minimum time of the
+//! factorisation, and the slope of the residual gives a forecast of how many are left. If these are many, the
+//! fill-reducing ordering is computed, which the factorisation needs anyway, and from that its cost. Costs are counted
+//! in bytes and multiplications, and no clock is read, so the same input is always solved in the same way.
 
 use crate::prices::order::OrderGuess;
 use crate::report::seconds;
@@ -107,7 +107,7 @@ pub(in crate::solver) struct TakeOver {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::solver) enum Call {
     GoOn,
-    /// Guess the cost of an order of elimination, and pass it to [`Race::guess`].
+    /// Guess the cost of an ordering, and pass it to [`Race::guess`].
     Guess,
     /// Analyse the factorisation, and pass its cost to [`Race::learn`].
     Analyse,

@@ -227,7 +227,7 @@ impl Case {
         (f64::INFINITY, way.join(", "))
     }
 
-    /// What a candidate comes to: its outcome, its iterations, and what is said of it.
+    /// Returns the outcome of a candidate, its iterations, and a remark.
     fn iterate(
         &self,
         plan: &Candidate,

@@ -146,7 +146,7 @@ fn behind_cg(facts: &Facts) -> Vec<Candidate> {
             list.push(Candidate { method: Method::Gmres, when: When::HandedOver, ..factors });
         }
     } else if facts.on_device && n <= MEDIUM {
-        // Thousands of iterations take as long as an order of elimination, which is computed on the host.
+        // Thousands of iterations take as long as an ordering, which is computed on the host.
         let share = Some(facts.patience(before_factors_on_device(n, facts.nonzeros)));
         list.push(Candidate { share, may_go_on: true, when: When::Indefinite, ..minres });
         if facts.may_take_factors() {
