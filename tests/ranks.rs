@@ -59,7 +59,7 @@ fn rank(group: &Group, work: &str) -> residua::Result<()> {
     }
 }
 
-/// Each rank searches from its vertices of a graph.
+/// Breadth-first search in a graph whose vertices are distributed over the ranks.
 fn levels(group: &Group) -> residua::Result<()> {
     let a = generate::rmat(5000, 8, generate::RmatKind::Symmetric, 3)?;
     let own = vertex_parts(&a, group.ranks())?[group.rank()].clone();

@@ -523,7 +523,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         Ok(count)
     }
 
-    /// Solves `count` systems, one by one or several at once.
+    /// Solves `count` systems, one by one or several together.
     fn each(
         &mut self,
         count: usize,
@@ -552,7 +552,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         Ok(reports)
     }
 
-    /// Solves several systems at once. `b` and `x` are workspaces for one system.
+    /// Solves several systems together. `b` and `x` are workspaces for one system.
     fn group(
         &mut self,
         numbers: Range<usize>,

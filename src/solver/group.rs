@@ -1,4 +1,4 @@
-//! Several right-hand sides at once, in the order of the matrix.
+//! Solves for several right-hand sides together, in the order of the matrix.
 
 use super::SolverBackend;
 use super::columns::column;
@@ -15,7 +15,7 @@ use crate::scalar::Scalar;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The solver for several systems at once, with their right-hand sides and solutions, stored one after another.
+/// The solver for several systems together, with their right-hand sides and solutions, stored one after another.
 pub(super) struct Group<T: Scalar, B: SolverBackend> {
     cg: MultiCg<T, B>,
     b: B::Vec<T>,
@@ -34,7 +34,7 @@ impl<T: Scalar, B: SolverBackend> Group<T, B> {
 type Pair<'a, T, B> = (&'a mut <B as Backend>::Slice<T>, &'a mut <B as Backend>::Slice<T>);
 
 impl<T: Scalar, B: SolverBackend> Core<T, B> {
-    /// Returns how many of the right-hand sides are solved at once, and allocates memory for them.
+    /// Returns how many of the right-hand sides are solved together, and allocates memory for them.
     pub(super) fn make_room(&mut self, right_hand_sides: usize) -> Result<usize> {
         let wanted = self.at_once(right_hand_sides);
         if wanted < 2 {

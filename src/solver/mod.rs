@@ -28,7 +28,7 @@
 //! | `preconditioner`, `diagonal`, `hierarchy`, `incomplete` | preconditioners as the solver sets them up |
 //! | `spread`, `parted`, `agreed`, `lone` | distributed solves; their stages; their consensus checks; single-rank solves |
 //! | `rows` | distributed solves for rows that each process gives |
-//! | `many`, `group`, `columns` | how many right-hand sides to solve at once, solving them, and their storage |
+//! | `many`, `group`, `columns` | how many right-hand sides to solve together, solving them, and their storage |
 //! | `alone` | preconditioners on their own |
 //! | `watch` | observer, cancellation, clock |
 //! | `report` | the report of a solve, and the trail |
@@ -270,7 +270,7 @@ impl<T: Solvable> Solver<T> {
     }
 
     /// Solves for several right-hand sides, stored one after another in `b`. `x` has the starting vectors in the same
-    /// layout, and gets the solutions. Several are solved at once if that moves fewer bytes
+    /// layout, and gets the solutions. Several are solved together if that moves fewer bytes
     /// ([`MultiCg`](crate::krylov::MultiCg)). Returns one report for each.
     ///
     /// # Errors

@@ -184,7 +184,7 @@ pub struct StageReport {
     /// set up only when it is tried.
     pub predicted_bytes: Option<f64>,
     /// Seconds that these iterations take at the known bandwidth of the device, or a factorisation at the measured
-    /// multiplications a second. None if there is no forecast.
+    /// multiplications per second. None if there is no forecast.
     pub predicted_seconds: Option<f64>,
     /// How it ended; none if it was not tried.
     #[serde(serialize_with = "status")]

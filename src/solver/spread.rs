@@ -359,7 +359,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         self.numbers.iter().map(|&number| whole[number as usize]).collect()
     }
 
-    /// Gathers the whole vector in the caller's order on rank 0; none on the others.
+    /// Gathers the whole vector in the caller's order on rank 0. Returns `None` on the others.
     ///
     /// # Errors
     /// If another rank has failed, or `own` does not have the length of this rank's part.

@@ -128,7 +128,7 @@ pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
         Ok(false)
     }
 
-    /// The preconditioner with which conjugate gradients can solve for several right-hand sides at once.
+    /// The preconditioner with which conjugate gradients can solve for several right-hand sides together.
     fn for_several(&self) -> Option<&Setup<T, B>> {
         None
     }

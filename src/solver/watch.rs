@@ -64,12 +64,12 @@ pub struct Watch<'a> {
     /// The residual norm at which each of the current right-hand sides started.
     first: [f64; Watch::MOST],
     pub(super) method: Method,
-    /// The number of the first of the right-hand sides that are solved at once.
+    /// The number of the first of the right-hand sides that are solved together.
     pub(super) offset: usize,
 }
 
 impl<'a> Watch<'a> {
-    /// The maximum number of right-hand sides at once.
+    /// The maximum number of right-hand sides that are solved together.
     pub(super) const MOST: usize = 32;
 
     pub(super) fn new(

@@ -89,7 +89,7 @@ fn a_mesh_in_random_order_is_brought_into_a_good_one_for_multigrid() {
     let solution = solver.solve(&b).unwrap();
     assert!(solves(&doubled, &b, &solution.x, 1e-8), "{:?}", solution.report);
     assert!(chosen_order(&solution.report).starts_with(rcm));
-    // Not if the order is good already, if the caller wants another one, or for other methods than multigrid.
+    // The order stays if it is good already, if the caller wants another one, or for methods without multigrid.
     let chosen = |builder: &Builder, a: Csr<f64>| {
         let solver = builder.clone().build_on(&Host, a).unwrap();
         let decisions = &solver.trail().decisions;

@@ -8,7 +8,7 @@ pub(in crate::solver) enum When {
     Always,
     /// Unless conjugate gradients have found that the matrix is not positive definite.
     Definite,
-    /// Only if they have found it.
+    /// Only if conjugate gradients have found that it is not.
     Indefinite,
     /// Only if the iterations before it were given up because this candidate is forecast to finish earlier.
     HandedOver,
