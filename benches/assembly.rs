@@ -11,7 +11,7 @@ use timed::Timed;
 
 type Places = (Vec<u32>, Vec<u32>);
 
-/// `n` entries in a square matrix of `rows` rows, each place given twice on average, in random order.
+/// `n` positions in a square matrix of `rows` rows, each drawn at random from n / 2 positions.
 fn places(n: usize, rows: u64) -> Places {
     let mut random = Random::new(1);
     let mut distinct = || (random.bits() % rows) as u32;
@@ -44,7 +44,7 @@ fn main() {
     };
     let timed = Timed::new(n, "triplets");
     let bench = |name: &str, symmetry: Symmetry, places: &dyn Fn() -> Places| {
-        // Made on demand, so that it is not made if only other cases are chosen.
+        // Triplets are generated on demand, so that this is not done if only other cases are selected.
         let mut made = None;
         let assembler = Assembler::default().symmetry(symmetry);
         timed.time_of(

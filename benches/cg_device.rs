@@ -1,12 +1,12 @@
-//! Conjugate gradients on a CUDA device, tolerance 1e-8, b = A * ones, from x = 0: the time per iteration, which is
-//! that of the whole solve (including start and certificate) divided by its iterations, and the share of copy
-//! bandwidth.
+//! Conjugate gradients on a CUDA device, tolerance 1e-8, b = A * ones, from x = 0. Printed are the time per iteration,
+//! which is the time of the whole solve (including start and certificate) divided by its iterations, and the fraction
+//! of the copy bandwidth.
 //!
 //! `cargo bench --bench cg_device [-- CASE...]`. A case is `KxKxK` (7 points), `KxK` (5 points) or `27:K` (27 points,
-//! K^3), whose values repeat; `uneven:K` (7 points, K^3, one entry of the diagonal another); `general:K` (7 points,
-//! K^3, a coefficient for each cell); `hermitian:K` (7 points, K^3, phases along x); `warm:K` updates the values of 7
-//! points, K^3, and solves again, many times; `streams:K` solves 64 systems of 5 points, K^2, on one stream and on
-//! more. `only:FORMAT` leaves out the other formats, `polynomial:STEPS` adds Chebyshev's polynomial in half the
+//! K^3), whose values repeat; `uneven:K` (7 points, K^3, with one entry of the diagonal changed); `general:K` (7
+//! points, K^3, with a coefficient per cell); `hermitian:K` (7 points, K^3, phases along x); `warm:K` (7 points, K^3)
+//! updates the values and solves again, many times; `streams:K` solves 64 systems of 5 points, K^2, on one stream and
+//! on several. `only:FORMAT` leaves out the other formats, `polynomial:STEPS` adds Chebyshev's polynomial in half the
 //! precision. The peer is textbook CG on cuSPARSE and cuBLAS in a captured graph; for complex numbers it is
 //! `benches/peers/cg_complex.cu`.
 
@@ -26,7 +26,7 @@ type Vector<T> = <Cuda as Backend>::Vec<T>;
 
 const FORMATS: [&str; 4] = ["csr", "sell", "dia", "compressed"];
 
-/// The time of the fastest of a few solves, or of the first if it is long.
+/// Solves a few times, or once if that takes long, and prints the fastest time.
 fn measure<T: Scalar>(
     cuda: &Cuda,
     copy: f64,
@@ -126,7 +126,7 @@ fn formats<V: Scalar<Narrow: Widen<T::Narrow>> + Widen<T>, T: Scalar>(
     Ok(())
 }
 
-/// In every format, also with values of half the width if that loses nothing.
+/// Measures every format, with values of half the width if that is exact.
 fn compare<T: Scalar>(cuda: &Cuda, copy: f64, a: Csr<T, Cuda>) -> residua::Result<()> {
     let n = a.rows();
     let (mut ones, mut b) = (cuda.zeros(n)?, cuda.zeros(n)?);
@@ -139,7 +139,7 @@ fn compare<T: Scalar>(cuda: &Cuda, copy: f64, a: Csr<T, Cuda>) -> residua::Resul
     }
 }
 
-/// 64 systems with one matrix and different right-hand sides, in turn on 1 to 16 streams.
+/// Solves 64 systems with one matrix and different right-hand sides, distributed over 1 to 16 streams.
 fn streams(cuda: &Cuda, k: usize) -> residua::Result<()> {
     const SYSTEMS: usize = 64;
     let a = poisson2d(k, k)?.to_backend(cuda)?;
@@ -199,7 +199,7 @@ fn hermitian(k: usize) -> residua::Result<Csr<Complex<f64>>> {
     )
 }
 
-/// Updates and solves, again and again, as in a time loop.
+/// Updates the values and solves, many times, as in a time loop.
 fn warm(cuda: &Cuda, k: usize) -> residua::Result<()> {
     let a = cuda.poisson3d::<f64>(k, k, k)?;
     let n = a.rows();

@@ -1,10 +1,10 @@
-//! Several right-hand sides at once compared with one after another, Jacobi, double precision, to 1e-8 from x = 0,
-//! random right-hand sides: whole solves, including start and certificates. Solves one after another use the format
-//! that is fastest for them.
+//! Compares solving for several right-hand sides together with solving for one after another: Jacobi, double precision,
+//! to 1e-8 from x = 0, random right-hand sides, whole solves including start and certificates. Solves one after another
+//! use the format that is fastest for them.
 //!
 //! `cargo bench --bench cg_several [-- cpu] [only:FORMAT] [CASE...]`. A case is `27:K` (27 points, K^3), `7:K` (7
-//! points, K^3, a coefficient for each cell), `elasticity:K` (K^3 cells, as generated, whose values repeat) or
-//! `elasticity-general:K` and `27` likewise with rows and columns scaled at random, so that no two values are alike.
+//! points, K^3, with a coefficient per cell), `elasticity:K` (K^3 cells, as generated, whose values repeat) or
+//! `elasticity-general:K` and `27` likewise with rows and columns scaled at random, so that no two values are equal.
 
 use residua::backend::{CompressedSteps, Conversions, KrylovSteps, OffsetsRef, Products, RowFacts};
 use residua::generate::{Random, elasticity3d, jumping, poisson3d_27};
@@ -41,7 +41,7 @@ impl Bench for residua::Cuda {
 fn scaled(mut a: Csr<f64>) -> Csr<f64> {
     let mut random = Random::new(1);
     let s: Vec<f64> = (0..a.rows()).map(|_| random.between(0.5, 1.5)).collect();
-    // Plain loops, because there are many entries.
+    // Plain loops are faster for many entries.
     let OffsetsRef::Narrow(offsets) = a.parts().offsets else { panic!("too large") };
     let (offsets, columns) = (offsets.to_vec(), a.parts().indices.to_vec());
     let values = a.values_mut();

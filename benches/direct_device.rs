@@ -1,12 +1,12 @@
-//! Factorisations on a CUDA device: time to order, to analyse, to factorise, to solve and to update values, to a true
-//! 1e-10 with a random x. In our own fronts, by the host, and by cuDSS where it is installed, with our order of
-//! elimination and with the library's own.
+//! Factorisations on a CUDA device: time to order, to analyse, to factorise, to update values, and to solve to a true
+//! residual of 1e-10 with a random x. They use our own fronts, the host, and cuDSS if it is installed; cuDSS is run
+//! with our ordering and with its own.
 //!
 //! `cargo bench --bench direct_device [-- CASE...]`. A case is `KxK` (5 points), `KxKxK` (7 points), `wind:K:D`
 //! (convection-diffusion on K^3 points, diffusion D), `circuit:N`, `program:N` (a KKT system of N variables),
 //! `stokes:K`, `mesh:K` (convection-diffusion on triangles, about K^2 points), `helmholtz:K` (complex) or the name of a
-//! file. `RESIDUA_CUDSS` names the library; its own order uses all threads if
-//! `libcudss_mtlayer_gomp` is in the same folder, otherwise one.
+//! file. `RESIDUA_CUDSS` names the library of cuDSS; its own ordering uses all threads if `libcudss_mtlayer_gomp` is in
+//! the same folder, otherwise one.
 
 #[path = "shared/solves.rs"]
 mod solves;
@@ -19,7 +19,7 @@ use residua::{Backend, Csr, Cuda};
 use solves::{fastest, of_random_x};
 use std::time::Instant;
 
-/// The requested residual.
+/// The requested relative residual.
 const TOLERANCE: f64 = 1e-10;
 
 fn on_host<T: Factorable>(cuda: &Cuda, name: &str, a: &Csr<T>) -> residua::Result<f64> {

@@ -1,7 +1,7 @@
-//! Orderings. `cargo bench --bench graph` times each step on shuffled meshes; `cargo bench --bench graph -- table
+//! Orderings. `cargo bench --bench graph` times each step on shuffled meshes. `cargo bench --bench graph -- table
 //! A.mtx...` prints CSV, one line per matrix, which `benches/peers/rcm.py` compares with SciPy. `cargo bench --bench
-//! graph -- device` orders meshes on a CUDA device (`device 1000 wathen`: those whose names contain one of these) and
-//! solves with them; `orders` instead of `device` leaves out the solves.
+//! graph -- device` orders meshes on a CUDA device (`device 1000 wathen` selects those whose names contain one of
+//! these) and solves with them; with `orders` instead of `device` there are no solves.
 
 #[path = "shared/timed.rs"]
 mod timed;
@@ -26,7 +26,7 @@ fn best<T>(runs: usize, mut work: impl FnMut() -> T) -> f64 {
     times.fold(f64::INFINITY, f64::min)
 }
 
-/// The symmetric pattern is known to be symmetric, as it is for the peer.
+/// If the pattern is symmetric, the ordering is told so, as the peer is.
 fn order(a: &Csr<Complex<f64>>, symmetric: bool) -> residua::Result<Permutation> {
     let graph = if symmetric { Adjacency::from_symmetric(a) } else { Adjacency::new(a) };
     reverse_cuthill_mckee_on(&Host, &graph?)
@@ -91,7 +91,7 @@ fn steps() -> residua::Result<()> {
     Ok(())
 }
 
-/// Orders and permutes meshes on a CUDA device, and measures the effect on the product and on conjugate gradients.
+/// Orders and permutes meshes on a CUDA device, and measures how that changes products and conjugate gradients.
 #[cfg(feature = "cuda")]
 mod on_device {
     use super::{best, generate};
@@ -108,7 +108,7 @@ mod on_device {
         permute_symmetric_on(cuda, &a, &p)
     }
 
-    /// Seconds per product, of many in a row.
+    /// Seconds of a product, from many in a row.
     fn product(cuda: &Cuda, a: &Csr<f64, Cuda>) -> residua::Result<f64> {
         let x = cuda.upload(vec![1.0; a.columns()])?;
         let mut y = cuda.zeros(a.rows())?;
@@ -121,7 +121,7 @@ mod on_device {
         Ok(seconds / f64::from(many))
     }
 
-    /// A solve with more iterations is stopped: the time per iteration is known by then.
+    /// Solves are stopped after this number of iterations, which is enough for the time per iteration.
     const MOST_ITERATIONS: usize = 2000;
 
     /// Seconds and iterations of a solve.
@@ -142,7 +142,7 @@ mod on_device {
         Ok((seconds, iterations))
     }
 
-    /// Meshes whose names contain one of `only` (or equal it, if it ends in a dot), or all.
+    /// Measures meshes whose names contain one of `only` (or equal it, if it ends in a dot), or all.
     pub fn table(only: &[String], solves: bool) -> residua::Result<()> {
         let cuda = &Cuda::new(0)?;
         type Mesh = (&'static str, fn() -> residua::Result<Csr<f64>>, bool);

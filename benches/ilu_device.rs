@@ -1,9 +1,9 @@
-//! Incomplete factorisation on a CUDA device: time to set it up for a matrix on the device, to update its values, of
-//! its two triangular solves, and of a solve to a true 1e-8 with a random x.
+//! Incomplete factorisation on a CUDA device: time to set it up for a matrix on the device, to update its values, to
+//! solve with the two triangles, and to solve a system with a random x to a true relative residual of 1e-8.
 //!
 //! `cargo bench --bench ilu_device [-- CASE...]`. A case is `KxK` (5 points), `KxKxK` (7 points), `wind:K:D`
-//! (convection-diffusion on K^3 points, diffusion D) or the name of a Matrix Market file, with the prefix `windy:` if
-//! its upper half is to be halved, so that it is no longer symmetric. The peer in the same run is
+//! (convection-diffusion on K^3 points, diffusion D) or the name of a Matrix Market file. With the prefix `windy:`,
+//! entries above the diagonal are halved, so that the matrix is unsymmetric. The peer in the same run is
 //! `benches/peers/ilu_gpu.py`.
 
 #[path = "shared/solves.rs"]
@@ -70,7 +70,7 @@ fn case(cuda: &Cuda, name: &str, a: Csr<f64>, symmetric: bool) -> residua::Resul
     Ok(())
 }
 
-/// The same matrix with its entries right of the diagonal halved.
+/// The same matrix with its entries above the diagonal halved.
 fn windy(mut a: Csr<f64>) -> residua::Result<Csr<f64>> {
     let starts = a.parts().offsets.download(&residua::Host)?;
     let columns = a.parts().indices.to_vec();

@@ -1,4 +1,4 @@
-//! Peak memory of assembling, and of reading and assembling: `cargo bench --bench memory [-- FILE.mtx ...]`.
+//! Peak memory of assembly, and of reading with assembly: `cargo bench --bench memory [-- FILE.mtx ...]`.
 //!
 //! Each case runs in a process of its own and prints the peak of resident memory (VmHWM, Linux only) and the size of
 //! the finished matrix. Without files, triplets are generated; `RESIDUA_BENCH_TRIPLETS` is their number (20 million).
@@ -58,11 +58,10 @@ fn assemble(triplets: Triplets<f64>, symmetry: Symmetry) -> Csr<f64> {
     Assembler::default().symmetry(symmetry).to_csr(&Host, triplets).expect("assembled")
 }
 
-/// `n` distinct places, twenty per row, in arrays without spare capacity; in random order if `random`, otherwise by
-/// columns.
+/// `n` positions, twenty per column, in arrays without spare capacity: column by column, or scattered if `random`.
 fn made(n: usize, random: bool, half: bool) -> Triplets<f64> {
     let rows = n / 20;
-    // Odd, so that k -> k * factor mod 2^64 scatters; places repeat only after `n`.
+    // Multiples of the golden ratio modulo 1, scaled to 0..n: neighbours are far apart, and few repeat.
     let place = |k: usize| {
         let k = if random {
             ((k as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as u128 * n as u128) >> 64

@@ -1,5 +1,5 @@
-//! The Krylov methods on a CUDA device: the time per iteration, from solves with so many iterations that start and
-//! certificate are negligible, with an operator in the format that `choose` selects.
+//! The Krylov methods on a CUDA device: the time per iteration in the format that `choose` selects. Solves have so many
+//! iterations that start and certificate are negligible.
 //!
 //! `cargo bench --bench methods_device [-- CASE...]`. A case is `KxKxK` (7 points), `KxK` (5 points) or `27:K` (27
 //! points, K^3). The peer is `benches/peers/methods_cupy.py`.
@@ -13,7 +13,7 @@ use residua::{Backend, Csr, Cuda, LinearOperator};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-/// The fastest of a few solves of `iterations` each.
+/// Prints the time of the fastest of a few solves with `iterations` iterations each.
 fn measure<M: Method<f64, Cuda>>(
     cuda: &Cuda,
     copy: f64,
@@ -77,7 +77,7 @@ fn case(cuda: &Cuda, copy: f64, name: &str, a: Csr<f64>) -> residua::Result<()> 
         None => &device,
     };
     println!("{name}, {n} unknowns, {}", chosen.as_ref().map_or("csr", |c| c.format()));
-    // Iterations run to their limit, because no residual is zero.
+    // All iterations are done, because the tolerance is zero and no residual is.
     let limit = if small { 240 } else { 120 };
     let options = || SolveOptions::default().tolerance(0.0).max_iterations(limit);
     measure(cuda, copy, Cg::new(cuda, n, options())?, (a, &Identity), &b, "cg")?;
@@ -87,7 +87,7 @@ fn case(cuda: &Cuda, copy: f64, name: &str, a: Csr<f64>) -> residua::Result<()> 
     measure(cuda, copy, BiCgStab::new(cuda, n, options())?, (a, &Identity), &b, "bicgstab")
 }
 
-/// Returns whether the iterations of conjugate gradients stay on the chip.
+/// Returns whether conjugate gradients keep their vectors in on-chip memory.
 fn cuda_is_small(n: usize) -> bool {
     n <= 300_000
 }

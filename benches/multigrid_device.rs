@@ -1,14 +1,14 @@
-//! Multigrid on a CUDA device: time to set it up for a matrix on the device, and of a solve to a true 1e-8 with a
-//! random x, both with kernels compiled and loaded.
+//! Multigrid on a CUDA device: the time to set it up for a matrix on the device, and to solve with a random x to a true
+//! relative residual of 1e-8, both with kernels compiled and loaded.
 //!
 //! `cargo bench --bench multigrid_device [-- CASE...]`. A case is `KxKxK` (7 points), `KxK` (5 points), `27:K` (27
 //! points, K^3), `jumps:K` (7 points, K^3, coefficients that jump by 10^6 between blocks of 8^3), `rough:K` (7 points,
-//! K^3, coefficients of each cell log-uniform, with the variance of a lognormal distribution of sigma 1), `shuffled:K`
-//! (7 points, K^3, in random order), `general:K` (7 points, K^3, not taken as a grid), `bits:K` (7 points, K^3, in
+//! K^3, log-uniform coefficients of cells, with the variance of a lognormal distribution of sigma 1), `shuffled:K` (7
+//! points, K^3, in random order), `general:K` (7 points, K^3, not treated as a grid), `bits:K` (7 points, K^3, in
 //! random order: whether 20 setups and solves give the same bits of x), `convection:K:P` (upwind differences, K^3, at a
-//! cell Peclet number of P), `units:K` (7 points, K^3, D A D with a random D over four decades), `rows:K` (the same, D
-//! A, whatever method `auto` takes), the name of a file, or for products alone (`peers/spgemm.py`) `square:FILE` (A A)
-//! and `triple:FILE,FILE` (R A P of A and P, R = P^T).
+//! cell Peclet number of P), `units:K` (7 points, K^3, D A D with a random D over four decades), `rows:K` (likewise
+//! with D A, by the method that `auto` takes), or the name of a file. For products alone (`peers/spgemm.py`) it is
+//! `square:FILE` (A A) or `triple:FILE,FILE` (R A P of A and P, R = P^T).
 
 #[path = "shared/solves.rs"]
 mod solves;
@@ -58,7 +58,7 @@ fn case(cuda: &Cuda, name: &str, a: Csr<f64>, boxes: bool) -> residua::Result<()
         if m.facts().grid { ", grids" } else { "" },
     );
     drop((a, m, cg));
-    // Ordering the unknowns is part of a build, so its kernels are loaded before, like those of multigrid.
+    // A build may order the unknowns, so the kernels for that are loaded before, like those of multigrid.
     graph::ordering_on(cuda, &device)?;
     for (preconditioner, what) in [("auto", "auto"), ("amg", "amg"), ("jacobi", "jacobi")] {
         let preconditioner: PreconditionerChoice = preconditioner.parse()?;
@@ -74,7 +74,7 @@ fn case(cuda: &Cuda, name: &str, a: Csr<f64>, boxes: bool) -> residua::Result<()
 }
 
 /// Milliseconds to build a solver from a given matrix, of its first solve from zero, which includes setups of later
-/// methods, and of a second solve; the fastest of a few each, and the last report.
+/// methods, and of a second solve; each is the fastest of a few. Also returns the last report.
 fn built_and_solved(
     cuda: &Cuda,
     builder: &Builder,
@@ -103,14 +103,14 @@ fn built_and_solved(
     Ok((times, report))
 }
 
-/// Iterations and time of GMRES with grids for upwind differences.
+/// Prints iterations and time of GMRES with geometric multigrid for upwind differences.
 fn convection(cuda: &Cuda, name: &str, k: usize, peclet: f64) -> residua::Result<()> {
     let a = generate::convection_diffusion([k; 3], 1.0 / (peclet * (k as f64 + 1.0)))?;
     let builder = Solver::<f64>::builder().method(Method::Gmres).preconditioner("amg".parse()?);
     not_hermitian(cuda, name, &a, &builder)
 }
 
-/// Measures setup and solve for a matrix that is not Hermitian, with the given builder.
+/// Measures setup and solve with the given builder for a matrix that is not Hermitian.
 fn not_hermitian(cuda: &Cuda, name: &str, a: &Csr<f64>, builder: &Builder) -> residua::Result<()> {
     let b = cuda.upload(of_random_x(a)?)?;
     let (device, mut x) = (a.to_backend(cuda)?, cuda.zeros(a.rows())?);
@@ -122,7 +122,7 @@ fn not_hermitian(cuda: &Cuda, name: &str, a: &Csr<f64>, builder: &Builder) -> re
     Ok(())
 }
 
-/// Row i times d_i and, if `both`, column j times d_j, with d over four decades.
+/// Multiplies row i by d_i and, if `both`, column j by d_j, with d over four decades.
 fn in_units(a: &Csr<f64>, both: bool) -> residua::Result<Csr<f64>> {
     // A golden-ratio sequence, which fills the decades evenly.
     let unit = |i: usize| 10.0_f64.powf(4.0 * (i as f64 * 0.618_033_988_749_895).fract() - 2.0);
@@ -132,7 +132,7 @@ fn in_units(a: &Csr<f64>, both: bool) -> residua::Result<Csr<f64>> {
     Ok(scaled)
 }
 
-/// The time of A A, or of R A P if P is given.
+/// Prints the time of A A, or of R A P if P is given.
 fn products(cuda: &Cuda, name: &str, files: &str) -> residua::Result<()> {
     let (a, p) = files.split_once(',').map_or((files, None), |(a, p)| (a, Some(p)));
     let a = residua::files::read_csr::<f64>(a)?.into_backend(cuda)?;

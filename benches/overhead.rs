@@ -1,5 +1,6 @@
-//! The overhead of `Solver` over the conjugate gradients that it runs: both warm, with the same matrix, format and
-//! preconditioner, in turns; the median of their ratios. On the CPU, and on a CUDA device if there is one.
+//! The overhead of `Solver` compared with the conjugate gradients that it runs: both warm, with the same matrix, format
+//! and preconditioner, alternating; printed is the median of the ratios of times. On the CPU, and on a CUDA device if
+//! there is one.
 //!
 //! `cargo bench --bench overhead [-- K...]`: 5 points on K x K, 100 by default.
 

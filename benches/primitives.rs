@@ -1,4 +1,4 @@
-//! The host's primitives: `cargo bench --bench primitives`. Compared with Rayon's sorts.
+//! The host's primitives compared with Rayon's sorts: `cargo bench --bench primitives`.
 
 #[path = "shared/timed.rs"]
 mod timed;

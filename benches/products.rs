@@ -6,11 +6,11 @@
 //! KMP_BLOCKTIME=0 RESIDUA_MKL=FOLDER/libmkl_rt.so.3 LD_LIBRARY_PATH=FOLDER cargo bench --bench products
 //! ```
 //!
-//! The second command also runs MKL, whose threads must not spin between its products.
+//! The second command also runs MKL, whose threads must not spin while other contenders run.
 //!
 //! GB/s count the minimum number of bytes: the matrix in CSR with 32-bit indices once, x once, y once, whatever the
-//! format stores. The speed of memory depends on the physical pages and on other users of the machine; therefore all
-//! contenders, including MKL, use the same arrays in one process, and take turns: each round runs every one of them.
+//! format stores. The speed of memory depends on physical pages and on other programs. Therefore all contenders,
+//! including MKL, use the same arrays in one process, and each round runs every one of them.
 
 #[path = "peers/mkl.rs"]
 mod mkl;
@@ -29,10 +29,10 @@ const ROUNDS: Duration = Duration::from_secs(12);
 
 type Stored<T> = Box<dyn SparseMatrix<T, Host>>;
 
-/// Reads x and writes y.
+/// A function that reads x and writes y.
 type Body<'a, T> = Box<dyn FnMut(&[T], &mut [T]) + 'a>;
 
-/// The times of `body` in all rounds, without its first call of each round.
+/// The times of `body` in all rounds, without the first call of each round.
 struct Contender<'a, T> {
     name: String,
     bytes: usize,
@@ -54,7 +54,7 @@ impl<'a, T: Scalar> Contender<'a, T> {
         }
     }
 
-    /// Least, median and greatest.
+    /// The smallest, median and largest time.
     fn spread(&self) -> [f64; 3] {
         let mut sorted = self.seconds.clone();
         sorted.sort_by(f64::total_cmp);
@@ -62,14 +62,14 @@ impl<'a, T: Scalar> Contender<'a, T> {
     }
 }
 
-/// Number of entries that one task reads, when only reading is measured.
+/// The number of entries that one task reads, if only reading is measured.
 const PIECE: usize = 1 << 16;
 
 fn total(indices: &[u32]) -> u32 {
     indices.iter().fold(0, |sum, &j| sum ^ j)
 }
 
-/// With several partial sums, so that additions do not wait for each other.
+/// Adds up values in several partial sums, so that additions do not wait for each other.
 fn total_values<T: Scalar>(values: &[T]) -> T::Real {
     let mut sums = [T::zero(); 32];
     for block in values.as_chunks::<32>().0 {
@@ -111,7 +111,7 @@ fn measure<T: Scalar>(name: &str, a: &Csr<T>) {
         let built = format.build(&Host, a);
         println!("  {:<16} {:7.1}", format.name(), start.elapsed().as_secs_f64() * 1e3);
         match built {
-            // Not a copy: MKL and the plain product read the same arrays.
+            // The CSR format would be a copy; MKL and the plain product below use the same arrays.
             Ok(_) if format.name() == Csr::<T>::NAME => {}
             Ok(stored) => formats.push((format.name().into(), stored)),
             Err(refused) => println!("{name}: {refused}"),

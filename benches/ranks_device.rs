@@ -1,14 +1,14 @@
-//! Conjugate gradients on the GPUs of a machine, with one process each, compared with one GPU: microseconds per
-//! iteration, and the rounds of sums and halos alone.
+//! Conjugate gradients on the GPUs of a machine, with one process for each, compared with one GPU: microseconds per
+//! iteration, and the time of sums and halos alone.
 //!
 //! `cargo bench --bench ranks_device [-- RANKS CASE...]`. A case is `KxK` (5 points), `KxKxK` (7 points) or `mesh:K`
-//! (linear elements on K x K points that are moved at random); `1:CASE` is the local work of one rank without
-//! communication, which shows what half a system costs compared with the whole one on two. In `own:KxKxK` (7 points)
-//! each rank generates only its own planes; `amg:KxKxK` is solved to 1e-8 with multigrid, `jumps:KxKxK` likewise, with
-//! coefficients over three decades, constant on blocks of 16^3 points, and `aggregates:KxKxK` the same with aggregates
-//! found by the algorithm. `certified:KxKxK` is `own` solved to 1e-8. `bfs:N:K` is breadth-first search on an R-MAT
-//! graph with N vertices and K N edges, from 16 sources with neighbours, on one GPU and on all. With the prefix
-//! `several-`, nothing is run on one GPU alone.
+//! (linear elements on K x K points that are moved at random). `1:CASE` runs the local work of one rank without
+//! communication: half a system on one GPU, to compare with the whole system on two. In `own:KxKxK` (7 points) each
+//! rank generates only its own planes, and `certified:KxKxK` solves it to 1e-8. `amg:KxKxK` is solved to 1e-8 with
+//! multigrid, `jumps:KxKxK` likewise with coefficients over three decades, constant on blocks of 16^3 points, and
+//! `aggregates:KxKxK` likewise without treating it as a grid. `bfs:N:K` is breadth-first search on an R-MAT graph with
+//! N vertices and K N edges, from 16 sources with neighbours, on one GPU and on all. With the prefix `several-`,
+//! nothing is run on one GPU alone.
 
 #[cfg(all(unix, feature = "ranks"))]
 mod run {
@@ -22,10 +22,10 @@ mod run {
     use std::process::Command;
     use std::time::Instant;
 
-    /// The environment variable with the work for a process that this one starts.
+    /// The environment variable that tells a child process its work.
     const WORK: &str = "RESIDUA_BENCH_WORK";
 
-    /// Iterations that are timed.
+    /// The number of timed iterations.
     const ITERATIONS: usize = 200;
 
     /// The position of point (i, j) of the mesh.
@@ -43,7 +43,7 @@ mod run {
         -0.5 * (cotangent(c) + cotangent(d))
     }
 
-    /// Linear elements for -div grad with zero at the rim, on `k` times `k` points inside.
+    /// Linear elements for -div grad on `k` times `k` inner points, zero on the boundary.
     fn mesh(k: usize) -> residua::Result<Csr<f64>> {
         let (size, mut offsets, mut columns, mut values) = (k as i64, vec![0], Vec::new(), Vec::new());
         let stiffness = |i: i64, j: i64, step: [i64; 2]| {
@@ -80,7 +80,7 @@ mod run {
         Csr::from_parts(k * k, k * k, offsets, columns, values)
     }
 
-    /// The kinds of cases.
+    /// The types of cases.
     #[derive(Clone, Copy, PartialEq)]
     enum Kind {
         Whole,
@@ -104,19 +104,19 @@ mod run {
         matches!(kind, Kind::Multigrid { jumps: true, .. })
     }
 
-    /// Planes of each rank.
+    /// The rows of each rank: whole planes.
     fn planes([nx, ny, nz]: [usize; 3], ranks: usize) -> Vec<Range<usize>> {
         let bound = |rank: usize| if rank == ranks { nz } else { rank * nz / ranks / 8 * 8 };
         (0..ranks).map(|rank| nx * ny * bound(rank)..nx * ny * bound(rank + 1)).collect()
     }
 
-    /// The coefficient of a point's block.
+    /// The coefficient of the block that contains a point.
     fn coefficient(place: [usize; 3]) -> f64 {
         let [x, y, z] = place.map(|at| (at / 16) as u64);
         1e3_f64.powf(Random::new(x << 40 ^ y << 20 ^ z).unit())
     }
 
-    /// Some rows of the 7-point matrix of the given size; a coupling is the harmonic mean of coefficients.
+    /// Some rows of the 7-point matrix of this size. An off-diagonal entry is the harmonic mean of two coefficients.
     fn some_rows(sizes: [usize; 3], jumps: bool, rows: Range<usize>) -> residua::Result<Csr<f64>> {
         type Part = (Vec<usize>, Vec<u32>, Vec<f64>);
         let [nx, ny, nz] = sizes;
@@ -263,8 +263,8 @@ mod run {
         Ok(())
     }
 
-    /// Searches on one GPU and on all, from the same sources: the harmonic mean of edges per second, as Graph500 counts
-    /// (edges of the component, each once).
+    /// Searches on one GPU and on all, from the same sources. Prints the harmonic mean of edges per second, counted as
+    /// in Graph500 (each edge of the component once).
     fn search(group: &Group, cuda: Cuda, size: &str) -> residua::Result<()> {
         let numbers: Vec<usize> = size.split(':').filter_map(|number| number.parse().ok()).collect();
         let [n, factor] = numbers[..] else {
@@ -340,7 +340,7 @@ mod run {
             build = start.elapsed().as_secs_f64();
         }
         let b = cuda.upload(solver.own_part(&right(solver.columns())))?;
-        // The solver's default, if that is different.
+        // The solver's default, which may use fewer ranks.
         let mut by_itself = None;
         if group.ranks() > 1 && a.rows() < 3_000_000 {
             let mut solver = wishes(name).build_spread(&cuda, peers.clone(), &a)?;
@@ -408,7 +408,8 @@ mod run {
             }
             return Ok(());
         }
-        // An iteration's two sums and its halo with the neighbouring ranks, without any work in between.
+        // The communication of an iteration without the work in between: two sums, and the halo with neighbouring
+        // ranks.
         let halo = 256 * 256;
         let beside = |other: usize| if other.abs_diff(group.rank()) == 1 { halo } else { 0 };
         let entries: Vec<usize> = (0..group.ranks()).map(beside).collect();

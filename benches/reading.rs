@@ -1,9 +1,9 @@
-//! Reading and writing of files beyond 100 MB.
+//! Reading and writing files of more than 100 MB.
 //!
 //! The files are generated once, in the folder `RESIDUA_SCRATCH` (otherwise the system's temporary folder): a symmetric
-//! matrix as from a finite element method, and a general one as from a convection-diffusion problem, with values of
-//! full length. Each is also read from an uncompressed `.npz`. `benches/peers/reading.py` measures SciPy on the same
-//! files.
+//! matrix as from a finite element method, and a general one as from a convection-diffusion problem, whose values have
+//! all their digits. Each is also read from an uncompressed `.npz`. `benches/peers/reading.py` measures SciPy on the
+//! same files.
 
 #[path = "shared/timed.rs"]
 mod timed;
@@ -15,7 +15,7 @@ use residua::market::{self, ReadOptions, WriteOptions};
 use std::path::PathBuf;
 use timed::Timed;
 
-/// D A D with a random diagonal D, so that values have all their digits.
+/// D A D with a random diagonal D, or D A E in the general case, so that values have all their digits.
 fn scaled(mut matrix: Csr<f64>, symmetric: bool) -> Csr<f64> {
     let mut random = Random::new(1);
     let left: Vec<f64> = (0..matrix.rows()).map(|_| random.between(0.5, 2.0)).collect();
@@ -32,7 +32,7 @@ fn scaled(mut matrix: Csr<f64>, symmetric: bool) -> Csr<f64> {
     for i in 0..left.len() {
         for k in offsets[i]..offsets[i + 1] {
             let j = columns[k] as usize;
-            // The smaller index first: the product is then the same for (i, j) and (j, i).
+            // The smaller index comes first, so that the product is the same for (i, j) and (j, i).
             let scale = if symmetric { left[i.min(j)] * left[i.max(j)] } else { left[i] * right[j] };
             values[k] *= scale;
         }

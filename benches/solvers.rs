@@ -12,7 +12,7 @@ use residua::{Backend, Csr, Host, LinearOperator};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-/// The fastest of a few solves: others share the machine.
+/// Prints the fastest of a few solves, since other programs use the machine too.
 fn measure(
     case: &str,
     what: &str,

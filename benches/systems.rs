@@ -1,8 +1,9 @@
-//! From a matrix in memory to x: analysis, factors, solves, and the residual computed anew, without reading the file.
+//! From a matrix in memory to x: analysis, factors, solves, and the residual computed anew. Reading the file is not
+//! timed.
 //!
-//! `cargo bench --bench systems -- FILE.mtx ... [KIND ...]`: by `Solver` with no options on the CPU (`auto`), or by the
-//! kinds of factorisation that are named (`frontal-ldlt`, `ldlt`, ...). b = A x with a random x, as
-//! `benches/peers/systems.py` has it for others. Processor time is that of all threads (Linux); set
+//! `cargo bench --bench systems -- FILE.mtx ... [KIND ...]` uses `Solver` with no options on the CPU (`auto`), or the
+//! named types of factorisation (`frontal-ldlt`, `ldlt`, ...). b = A x with a random x, as in
+//! `benches/peers/systems.py` for other packages. Processor time is that of all threads (Linux); set
 //! `RAYON_NUM_THREADS=1` for the time on one thread.
 
 use num_complex::Complex;
@@ -25,7 +26,7 @@ const KINDS: [Kind; 9] = [
     Kind::DenseQr,
 ];
 
-/// Seconds of processor time of all threads that are there.
+/// Seconds of processor time of all current threads.
 fn processor_time() -> f64 {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return f64::NAN };
     let spent =

@@ -1,4 +1,4 @@
-//! Sets the name by which programs find the shared library, if `make` gives one (`RESIDUA_SONAME`).
+//! Sets the name under which programs find the shared library (`RESIDUA_SONAME`), if `make` gives one.
 
 fn main() {
     println!("cargo::rerun-if-env-changed=RESIDUA_SONAME");

@@ -2,7 +2,7 @@
 //!
 //! The temperature of a square plate, 50 x 50 points, with a warm spot and cold edges: each cell passes heat to its
 //! four neighbours. Every pair of neighbours is visited once and adds its 2 x 2 block, as finite elements do; entries
-//! at the same place add up.
+//! at the same position add up.
 
 use residua::assemble;
 use residua::prelude::*;

@@ -22,7 +22,7 @@ impl GaussSeidel {
         Self { a, diagonal }
     }
 
-    /// The sum of a_ij z_j over the columns that `side` takes.
+    /// The sum of a_ij z_j over the columns j for which `side(j)` holds.
     fn beside(&self, i: usize, z: &[f64], side: impl Fn(usize) -> bool) -> f64 {
         let (columns, values) = self.a.row(i);
         let pairs = columns.iter().map(|&j| j as usize).zip(values);

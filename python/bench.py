@@ -1,16 +1,16 @@
-"""What residua's Python functions cost beside others' on this machine.
+"""Measures what residua's Python functions cost, compared with other packages on this machine.
 
-    python bench.py           on the CPU, beside SciPy and, where it is installed, pyamg
-    python bench.py cpu spsolve gmres      those parts alone
-    python bench.py gpu       on a GPU, beside CuPy
+    python bench.py                         on the CPU, compared with SciPy and, if it is installed, pyamg
+    python bench.py cpu spsolve gmres       only these parts
+    python bench.py gpu                     on a GPU, compared with CuPy
 
-Smallest of repeated calls, ours and the other's in turns: what else runs on the machine makes times longer, never
-shorter. With RESIDUA_CLOCK=processor they are those of all threads on processors, which others disturb less; name one
-thread then (RAYON_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1), for threads that wait for work count too. RESIDUA_MATRICES
-names a folder of Matrix Market files, without which only generated systems are solved.
+Each time is the smallest of repeated calls, which alternate between residua and the other package: other programs make
+times longer, never shorter. With RESIDUA_CLOCK=processor, times are the processor times of all threads, which other
+programs disturb less; use one thread then (RAYON_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1), because threads that wait for
+work count too. RESIDUA_MATRICES is a folder of Matrix Market files; without it only generated systems are solved.
 
-"overhead" is the time of a call that is not the library's call, as its own clock tells (`report.seconds["solve"]`), its
-median. x is random, and every solver's residual is computed anew.
+"overhead" is the median time of a call minus the solve time that the library measures (`report.seconds["solve"]`). x is
+random, and every solver's residual is computed anew.
 """
 
 import functools
@@ -32,7 +32,7 @@ MATRICES = os.environ.get("RESIDUA_MATRICES")
 
 
 def smallest(call, least: float = 0.5, wait=lambda: None) -> float:
-    """Seconds of a call: the smallest of as many as take `least` seconds, three at least."""
+    """Returns the smallest time of a call in seconds, of at least three calls that take `least` seconds together."""
     times = []
     while len(times) < 3 or (sum(times) < least and len(times) < 500):
         wait()
@@ -44,7 +44,7 @@ def smallest(call, least: float = 0.5, wait=lambda: None) -> float:
 
 
 def overhead(solver, b) -> float:
-    """Seconds of a call beyond the solver's own."""
+    """Returns the median time of a call in seconds, beyond the time that the solver reports."""
     beyond = []
     for _ in range(200 if len(b) < 10**5 else 5):
         start = time.perf_counter()
@@ -63,7 +63,7 @@ def system(name: str, size) -> tuple:
 
 
 def meets(a, x, b, most: float) -> bool:
-    """Whether x is a solution: nobody is timed where one of the two finds none."""
+    """Returns whether x is a solution. Times are only compared if both packages find one."""
     return bool(np.linalg.norm(b - a @ x) <= most * np.linalg.norm(b))
 
 
@@ -73,7 +73,7 @@ def row(name, a, theirs: float, ours: float, ratios: list) -> None:
 
 
 def in_turns(calls, least: float = 0.6) -> list[float]:
-    """Seconds of each call: the smallest of three turns at least, and of as many as take `least` seconds each."""
+    """Returns the smallest time of each call in seconds. Calls alternate, three times or more, `least` seconds each."""
     times: list[list[float]] = [[] for _ in calls]
     while len(times[0]) < 3 or (min(map(sum, times)) < least and len(times[0]) < 500):
         for call, own in zip(calls, times):
@@ -84,7 +84,7 @@ def in_turns(calls, least: float = 0.6) -> list[float]:
 
 
 def problems(*named) -> list:
-    """Systems by name and size; those without a size are files, which are left out where there are none."""
+    """Systems by name and size. A name without a size is a file, which is left out if there is no folder of files."""
     systems = []
     for name, *size in named:
         if size:
@@ -97,7 +97,7 @@ def problems(*named) -> list:
 
 
 def compare(title, systems, theirs, ours, most: float, ratios: list) -> None:
-    """Times of both on each system. `theirs(a)` and `ours(a)` give what solves for b, and is timed."""
+    """Times both packages on each system. `theirs(a)` and `ours(a)` return the function of b that is timed."""
     print(f"{title:49} other      residua   other / residua")
     for name, a, b in systems:
         other, own = theirs(a), ours(a)
@@ -129,7 +129,7 @@ def cg(ratios: list) -> None:
 
 
 def minres(ratios: list) -> None:
-    """SciPy's rtol is beside ||A|| ||x||: a smaller one is asked for, so that b - A x is as small."""
+    """SciPy's rtol is relative to ||A|| ||x||, so SciPy gets a smaller one, for which b - A x is as small."""
     shifted = [
         (f"{name} - {shift}", a - shift * sparse.eye_array(a.shape[0], format="csr"))
         for name, a, shift in (("poisson2d 30", system("poisson2d", 30)[0], 0.5),
@@ -162,7 +162,7 @@ def bicgstab(ratios: list) -> None:
     )  # fmt: skip
 
 
-#: Systems of the direct solvers: symmetric ones, and mostly unsymmetric ones.
+#: Systems for the direct solvers: some symmetric, most of them unsymmetric.
 DIRECT = [
     ("poisson2d", 30), ("poisson2d", 200), ("poisson3d", 20), ("convection2d", 30), ("convection2d", 150),
     ("convection2d", 316), ("convection3d", 12), ("convection3d", 24), ("circuit", 3000), ("circuit", 30000),
@@ -192,7 +192,7 @@ def factorized(ratios: list) -> None:
 
 
 def few_unknowns(n: int) -> list:
-    """Small systems: three diagonals, two grids, and random rows of a tenth of the columns (five from 2000 on)."""
+    """Small systems: three diagonals, two grids, and random rows with a tenth of the columns (from 2000 on five)."""
     side = int(np.sqrt(n))
     rng = np.random.default_rng(n)
     filled = sparse.random_array((n, n), density=max(0.1, 3 / n) if n < 2000 else 5 / n, rng=rng)
@@ -266,7 +266,7 @@ def on_cpu(named: list[str]) -> None:
 
 
 def of_torch_and_jax() -> dict:
-    """What makes vectors on the GPU of arrays of NumPy, for those of the two that are installed."""
+    """Functions that copy an array of NumPy to the GPU, by package: torch and JAX if they are installed."""
     kinds = {}
     try:
         import torch

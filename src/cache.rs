@@ -1,4 +1,4 @@
-//! Files that a process leaves for later ones: compiled kernels, choices of formats. Any failure here (no folder, no
+//! Files that a process writes for later ones: compiled kernels, choices of formats. Any failure here (no folder, no
 //! permission, no space, a damaged file) only means that the work is done again.
 //!
 //! The folder is `$RESIDUA_CACHE`, else `$XDG_CACHE_HOME/residua`, else `~/.cache/residua`; `RESIDUA_CACHE=off`

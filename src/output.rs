@@ -131,7 +131,7 @@ impl Beside {
 impl Drop for Beside {
     fn drop(&mut self) {
         if let Some(file) = self.file.take() {
-            // Not flushed, because its content is not wanted.
+            // Not flushed, because the content is discarded.
             let _ = file.into_parts();
         }
         if !self.beside.as_os_str().is_empty() {

@@ -40,7 +40,7 @@ pub struct Spread<T: Scalar, B: Backend, C> {
     plan: ExchangePlan,
     /// The entries of x that others need, in the order of ranks.
     asked: B::Vec<u32>,
-    /// The same, by the pieces in which p is computed, if the communicator has fused steps.
+    /// The same entries, grouped by the pieces in which p is computed, if the communicator has fused steps.
     sends: Option<Sends<B>>,
     /// A one for each requested entry, in its row: for products with A^T, which add the received values there.
     back: Csr<T, B>,
@@ -57,7 +57,7 @@ struct Buffers<T: Scalar, B: Backend> {
     halo: B::Vec<T>,
     /// The entries at the rows of the boundary.
     boundary: B::Vec<T>,
-    /// The contribution of the halo there, x there, and their inner product.
+    /// At the same rows, the contribution of the halo, the entries of x, and their inner product.
     added: B::Vec<T>,
     x: B::Vec<T>,
     share: B::Vec<T>,
@@ -74,7 +74,7 @@ pub fn even_parts(n: usize, parts: usize) -> Vec<Range<usize>> {
     (0..parts).map(|part| part * n / parts..(part + 1) * n / parts).collect()
 }
 
-/// Divides rows into contiguous ranges with about as many stored entries each.
+/// Divides rows into contiguous ranges with about equally many stored entries.
 pub fn balanced_parts<T: Scalar>(a: &Csr<T, Host>, parts: usize) -> Vec<Range<usize>> {
     balanced((0..a.rows()).map(|row| a.row(row).0.len()), parts)
 }
@@ -104,7 +104,7 @@ pub(crate) fn halo_of<T: Scalar>(a: &Csr<T, Host>, rows: &Range<usize>) -> Vec<u
     halo_beyond(a, rows, rows)
 }
 
-/// Rows of one task.
+/// The number of rows in a task.
 const TASK: usize = 1 << 13;
 
 /// The columns of some rows that are not in `own`, ascending.
@@ -239,7 +239,7 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
         Self::split(backend, communicator, (a, &rows[part]), (rows, asked), store)
     }
 
-    /// As [`Spread::stored`], where each rank has only its own rows of `a`, and the others are empty.
+    /// As [`Spread::stored`], but each rank needs only its own rows of `a`; the others are empty.
     ///
     /// # Errors
     /// As [`Spread::stored`].
@@ -256,8 +256,8 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
         Self::split(backend, communicator, (a, own), (rows, asked), store)
     }
 
-    /// The operator of any rows that this rank has of a matrix whose columns are distributed as in `columns`. `local`
-    /// has only these rows, with global column indices.
+    /// The operator of some rows of a matrix whose columns are distributed as in `columns`. `local` has only these
+    /// rows, with global column indices.
     ///
     /// # Errors
     /// As [`Spread::stored`].
@@ -488,7 +488,7 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
     }
 
     /// The contribution of the halo is a sum of two numbers, high + low, and is subtracted from b before that of the
-    /// own columns. So none of it is lost to cancellation in b - A x.
+    /// own columns. None of it is therefore lost to cancellation in b - A x.
     fn accurate_residual(
         &self,
         backend: &B,

@@ -1,8 +1,8 @@
 //! Long work that can be stopped, and that reports its progress: orderings, factorisations, setups.
 //!
 //! Iterations have an observer. The work before them is done by functions deep in the library, some on many threads,
-//! some in other libraries, and passing an observer to each would be most of their arguments. So a caller enters a
-//! [`Work`], and the functions that run on its thread check it from time to time:
+//! some in other libraries, and passing an observer to each would be most of their arguments. Instead, a caller enters
+//! a [`Work`], and the functions that run on its thread check it from time to time:
 //!
 //! ```text
 //! work.set_up(|| ...)            the thread remembers the work
@@ -12,8 +12,8 @@
 //! Err(Error::Stopped)            unfinished results have been dropped
 //! ```
 //!
-//! A solver has stop requests of its own: a time limit, and a handle that cancels it. Its functions, inside of a work
-//! or not, check these too (`within`). Parallel loops check once for each part, other loops by `look_at`, and steps
+//! A solver has further stop requests: a time limit, and a handle that cancels it. Its functions check these too,
+//! inside of a work or not (`within`). Parallel loops check once for each part, other loops by `look_at`, and steps
 //! that count their progress by a meter: there are a few milliseconds between two checks.
 //!
 //! ```
@@ -261,8 +261,8 @@ fn entered<R>(current: Current, body: impl FnOnce() -> R) -> std::thread::Result
 /// Runs a setup whose loops check for a stop by `request` or by the surrounding work.
 ///
 /// # Errors
-/// Those of `setup`, and [`Error::Stopped`] if it was stopped, or was to be: an error inside of it that a stop has
-/// caused is replaced.
+/// Those of `setup`, and [`Error::Stopped`] if it was stopped, or if it failed while a stop was requested, which may
+/// have caused the failure.
 pub(crate) fn within<R>(request: &StopRequest, setup: impl FnOnce() -> Result<R>) -> Result<R> {
     let looking = || {
         let made = setup();
@@ -344,7 +344,7 @@ pub(crate) fn loops_look() -> bool {
     CURRENT.with_borrow(|current| current.as_ref().is_some_and(|current| current.loops))
 }
 
-/// Called where a loop of a setup begins, or begins its next pass.
+/// Checks for a stop; called where a loop of a setup begins, and before each of its passes.
 pub(crate) fn look() {
     CURRENT.with_borrow(|current| {
         if let Some(Current { asker, loops: true }) = current {
@@ -353,7 +353,7 @@ pub(crate) fn look() {
     });
 }
 
-/// Steps of a loop of a setup between two checks; each takes at most some microseconds.
+/// The number of steps between two checks in a loop of a setup; each takes at most some microseconds.
 const STEPS: usize = 1 << 10;
 
 /// [`look`] at each 1024th step of a loop.

@@ -74,7 +74,7 @@ fn same_bits_with_one_thread_and_three() {
     assert!(one.0 == twin(&t, Symmetry::General));
 }
 
-/// The largest number of buckets, many chunks, and sprs as a reference (values that are exact in any order of sums).
+/// Agrees with sprs for the largest number of buckets and for many chunks; the values are exact in any order of sums.
 #[test]
 fn sprs_agrees() {
     let mut random = Random(33);

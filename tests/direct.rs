@@ -52,7 +52,7 @@ fn relative<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> f64 {
     norm(&r) / norm(b)
 }
 
-/// Solves A x = b with b = A times a random vector; the report, and the relative residual in working precision.
+/// Solves A x = b with b = A times a random vector. Returns the report, and the relative residual in working precision.
 fn solved<T: Factorable>(
     a: &Csr<T>,
     options: DirectOptions,
@@ -67,7 +67,7 @@ fn solved<T: Factorable>(
     (report, residual)
 }
 
-/// The time for one file, the report, and the relative residual.
+/// Returns the seconds for one file, the report, and the relative residual; `None` if the matrix is not square.
 fn file<T: Factorable>(path: &std::path::Path) -> Option<(f64, DirectReport, f64)> {
     let a = read_csr::<T>(path).unwrap_or_else(|error| panic!("{error}"));
     let (a_rows, a_columns) = (a.rows(), a.columns());
@@ -323,8 +323,8 @@ fn what_cannot_be_solved_has_a_reason() {
         let report = Direct::new(a, options).unwrap().solve(b, &mut x, 1e-8).unwrap();
         (report, x)
     };
-    // Two equal rows, and a right-hand side with which they contradict each other: the nearest x is given, and not
-    // called solved.
+    // Two equal rows, and a right-hand side with which they contradict each other: a least-squares solution is
+    // returned, and not called solved.
     let a = Csr::from_parts(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0; 4]).unwrap();
     let (report, _) = solve(&a, &[1.0, 0.0], DirectOptions::default());
     assert!(!report.solved && report.reasons.iter().any(|(_, r)| *r == Reason::Inconsistent), "{report:?}");
@@ -397,7 +397,7 @@ fn systems_without_a_solution_end_as_least_squares_ones_with_a_certificate() {
         let size = norm(a.parts().values) * norm(&r);
         assert!(norm(&normal) <= 1e-9 * size, "{:e} {report:?}", norm(&normal) / size);
         assert!(report.normal_residual.is_some_and(|normal| normal <= 1e-10), "{report:?}");
-        // Not one of the solutions that are a million times as long.
+        // x is not one of the solutions that are a million times as long.
         assert!(norm(&x) < 1e4 * norm(&b), "{:e}", norm(&x));
     }
 }
@@ -486,8 +486,8 @@ fn collection() {
     assert!(only.is_some() || 20 * good >= 19 * all, "{good} of {all}");
 }
 
-/// Pivots of a tenth of the largest candidate left the diagonal for matrices of this kind, and a circuit with 10^5
-/// nodes took minutes instead of one second.
+/// With pivots of at least a tenth of the largest candidate, pivots left the diagonal of such matrices, and a circuit
+/// with 10^5 nodes took minutes instead of one second.
 #[test]
 fn circuits_keep_to_the_fill_that_was_forecast() {
     let a = residua::generate::circuit(8000, 1e3, 2).unwrap();

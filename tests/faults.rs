@@ -85,8 +85,8 @@ fn run(folder: &Path, words: &[&str], input: &str, variables: &[(&str, &str)]) -
     child.wait_with_output().unwrap()
 }
 
-/// If the device was requested: exit status 3, and a line that says what is wrong and what to do. With `auto` the CPU
-/// is used, and the report gives the reason in the first of the words.
+/// If a device was requested, the command ends with status 3, and a line says what is wrong and what to do. With `auto`
+/// the CPU is used, and the report gives the reason with the first of the words.
 fn refused(test: &str, variables: &[(&str, &str)], words: &[&str]) {
     let Some(folder) = stub(test) else { return };
     let output = run(&folder, &["solve", "a.mtx", "--device", "cuda"], "", variables);

@@ -97,8 +97,8 @@ fn large_files_come_in_parts<B: Device + Assemble>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-/// Whatever the format, a matrix on a backend has the bits that it has on the host: from compressed rows and columns if
-/// they ascend, otherwise from triplets.
+/// A matrix read for a backend has the same bits as on the host, whatever the format of the file: it comes from
+/// compressed rows and columns if they ascend, otherwise from triplets.
 fn every_format_comes_to_a_backend<B: Device + Assemble>(backend: &B) -> Result<()> {
     fn bytes<const N: usize>(numbers: impl Iterator<Item = [u8; N]>) -> (Vec<u8>, String) {
         let all: Vec<[u8; N]> = numbers.collect();

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 type Listed = Vec<(u32, u32, Complex<f64>)>;
 
-/// The line of the first fault in a file with this header, or its entries.
+/// Returns the entries of a file with this header, or the line of its first fault.
 fn line_by_line(text: &[u8], header: &Header) -> Result<Listed, u64> {
     let mut lines: Vec<&[u8]> = text.split(|&b| b == b'\n').collect();
     if lines.last().is_some_and(|last| last.is_empty()) {
@@ -226,7 +226,7 @@ fn mutate(random: &mut Random, corpus: &[Vec<u8>]) -> Vec<u8> {
                 let other = &corpus[pick(random, corpus.len())];
                 text.splice(a..b, other[pick(random, other.len())..].iter().copied());
             }
-            // A word in place of another one.
+            // Replaces a word by another one.
             6 if a < text.len() => {
                 let end = text[a..].iter().position(u8::is_ascii_whitespace).map_or(text.len(), |n| a + n);
                 text.splice(a..end, WORDS[pick(random, WORDS.len())].bytes());

@@ -99,7 +99,7 @@ fn a_device_that_is_not_there_is_an_error_that_says_what_to_do() {
     }
 }
 
-/// A thread that needs kernels that others are loading gets the same ones, and an ordering is cheaper afterwards.
+/// A thread that needs kernels while others load them gets the same ones, and an ordering is cheaper afterwards.
 #[test]
 fn kernels_serve_while_they_are_loaded_ahead() {
     let Some(b) = device() else { return };

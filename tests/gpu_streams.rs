@@ -42,7 +42,7 @@ fn primitives_at_once_on_streams_of_their_own() {
     }
 }
 
-/// A search, an ordering and a solver that each take the whole chip, and scans at the same time, again and again.
+/// Runs a search, an ordering and a solver, each of which uses the whole chip, together with scans, many times.
 #[test]
 fn launches_whose_blocks_meet_do_not_keep_each_other_from_ending() {
     let Some(b) = device() else { return };

@@ -31,7 +31,7 @@ fn packed(targets: &[&str]) -> Vec<u8> {
     pack("12.9", targets, &units(), |unit, target| Ok(code(unit, target)), stored).unwrap()
 }
 
-/// A file of its own for this test.
+/// Writes a temporary file for this test.
 fn file(name: &str, bytes: &[u8]) -> PathBuf {
     let path = std::env::temp_dir().join(format!("residua-archive-{}-{name}", std::process::id()));
     std::fs::write(&path, bytes).unwrap();

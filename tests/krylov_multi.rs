@@ -15,7 +15,7 @@ use std::mem::discriminant;
 use std::ops::ControlFlow;
 use systems::*;
 
-/// A grid whose diagonal is uneven, so that Jacobi is more than a factor.
+/// A grid whose diagonal is uneven, so that Jacobi is more than a scalar factor.
 fn grid(k: usize) -> Csr<f64> {
     let mut a = poisson2d(k);
     let diagonal: Vec<usize> =
@@ -294,7 +294,7 @@ fn an_observer_stops_all<B: Device>(backend: &B) -> Result<()> {
             assert_eq!(cg.history(system).len(), report.iterations + 1);
         }
         assert!(seen.contains(&(by, at)));
-        // And the next solve is complete.
+        // The next solve is complete.
         let reports = cg.solve(&a, &m, &b, &mut x, |_, _, _| ControlFlow::Continue(()))?;
         assert!(reports.iter().all(|report| report.outcome.is_converged()));
     }

@@ -184,7 +184,7 @@ fn complex_systems_are_solved<B: Device>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-/// In single precision to its own tolerance.
+/// Each method meets the default tolerance of single precision.
 fn single_precision<B: Device>(backend: &B) -> Result<()> {
     let a = dense(50, 50, |i, j| match (i as isize) - (j as isize) {
         0 => 3.0_f32,

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// The variable with the Fortran number of MPI's world, for a rank that a test has started.
 const WORLD: &str = "RESIDUA_TEST_WORLD";
 
-/// The answer of all ranks in the tests, which must not depend on how data is transferred.
+/// The matrix of the tests. Its solution must not depend on how data is transferred.
 const MATRIX: &str = "poisson2d-64x64.mtx";
 
 /// An installed MPI.
@@ -204,7 +204,7 @@ fn a_rank_of_mpi_that_fails_or_dies_ends_the_others() {
     }
 }
 
-/// x as written by the given command.
+/// Returns x as written by the given command.
 fn solution(way: &str, solve: impl FnOnce(&[&str]) -> Output) -> Vec<u8> {
     let file = std::env::temp_dir().join(format!("residua-mpi-{}-{way}.mtx", std::process::id()));
     let name = file.display().to_string();

@@ -59,7 +59,7 @@ fn rank(group: &Group, work: &str) -> residua::Result<()> {
     }
 }
 
-/// Each rank searches from its vertices of a graph.
+/// Breadth-first search in a graph whose vertices are distributed over the ranks.
 fn levels(group: &Group) -> residua::Result<()> {
     let a = generate::rmat(5000, 8, generate::RmatKind::Symmetric, 3)?;
     let own = vertex_parts(&a, group.ranks())?[group.rank()].clone();
@@ -159,7 +159,7 @@ fn residua(arguments: &[&str]) -> Output {
     Command::new(residua_command()).current_dir(folder).args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
-/// x and the report.
+/// Solves with the command, and returns x and the report.
 fn solve(matrix: &str, more: &[&str]) -> (Vec<f64>, serde_json::Value) {
     let solution = std::env::temp_dir().join(format!(
         "residua-ranks-{}-{:?}.mtx",

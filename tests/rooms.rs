@@ -55,7 +55,7 @@ fn code(text: &str) -> String {
     text.lines().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n")
 }
 
-/// The room of a name that is also in the root of the crate.
+/// Returns the folder of an item that the root of the crate exports; other names are folders themselves.
 fn home(name: &str) -> &str {
     match name {
         "Backend" | "Host" | "Cuda" => "backend",

@@ -55,7 +55,7 @@ fn solve<M: Method<f64, Host, Parts>>(
                     let spread = Spread::new(&Host, part.clone(), a, &rows)?;
                     let space = Space::spread(Host, part);
                     let mut solver = Krylov::with_method(space, method(own.len())?, SolveOptions::default())?;
-                    // The diagonal of a rank's rows, as of the matrix without its other entries.
+                    // Jacobi for the rows of this rank, made from a matrix that has only their diagonal.
                     let diagonal =
                         own.clone().map(|i| a.row(i).1[a.row(i).0.binary_search(&(i as u32)).unwrap()]);
                     let n = own.len();
@@ -309,7 +309,7 @@ fn negative_definite() {
     }
 }
 
-/// The description of the preconditioner on four ranks.
+/// Checks the numbers of iterations, and returns the description of the preconditioner on four ranks.
 fn multigrid_takes_the_iterations_of_one_part(
     name: &str,
     a: &Csr<f64>,
@@ -362,7 +362,7 @@ fn multigrid_of_grids() {
     }
 }
 
-/// The distance between the result of a cycle on several ranks, with this matrix' grid divided by planes, and that on
+/// The distance between the results of a cycle on several ranks, which divide the grid of this matrix by planes, and on
 /// one rank.
 fn cycles_apart<T: Scalar>(a: &Csr<T>, plane: usize, bounds: &[usize]) -> f64 {
     let options = MultigridOptions::default().narrow(false);

@@ -1,12 +1,12 @@
-//! Every candidate of the choice on a collection of systems: what the best choice would have been, compared with the
-//! actual choice.
+//! Runs every candidate of the choice on a collection of systems, to compare the actual choice with the best possible
+//! one.
 //!
-//! `cargo bench --bench choice -- [--cuda] [--seed N] [--part I/N] [--widths] [WORD ...]` prints a line for each
-//! candidate of each system whose name contains one of the words: what the choice knew, the cost of the candidate, and
-//! the residual norms of some of its iterations; and to standard error the way of the choice. A candidate is stopped at
-//! five times the seconds of the best so far. With `--widths` it prints the mean width of the levels of each graph, and
-//! solves nothing. `benches/choice/*.csv` contain lines of the former kind; `cargo test choice` replays the choice on
-//! them.
+//! `cargo bench --bench choice -- [--cuda] [--seed N] [--part I/N] [--widths] [WORD ...]` takes the systems whose names
+//! contain one of the words. It prints a line for each candidate of each system: what the choice knew, the cost of the
+//! candidate, and the residual norms of some of its iterations. To standard error it prints which candidates the choice
+//! ran. A candidate is stopped after five times the seconds of the best one so far. With `--widths` it only prints the
+//! mean width of the levels of each graph. `benches/choice/*.csv` contain the lines for candidates; `cargo test choice`
+//! replays the choice on them.
 
 mod systems;
 
@@ -22,17 +22,17 @@ use systems::{Made, System, all, is_fitted_on, right_hand_side};
 const HEAD: &str = "system;half;rows;nonzeros;width;hermitian;complex;device;limit;multigrid;made;polynomial;\
                     analysis;multiplications;bytes;forecast;candidate;outcome;total;setup;solve;iterations;each;bytes_each;history";
 
-/// Maximum seconds of a solve, on a CPU and on a GPU, and as a multiple of the best so far.
+/// Maximum seconds of a solve, on a CPU and on a GPU; and the maximum as a multiple of the best time so far.
 const MOST: [f64; 2] = [20.0, 8.0];
 const TIMES: f64 = 5.0;
 
-/// Candidates that take less are run twice, and always on a GPU, because the first run compiles kernels.
+/// On a CPU, candidates that take less are run twice. On a GPU all are, because the first run compiles kernels.
 const SHORT: f64 = 0.2;
 
-/// Number of multiplications beyond which an order of elimination is useless for any candidate.
+/// If an elimination has more multiplications than this, its ordering is useless for any candidate.
 const ANY: f64 = 1e12;
 
-/// Number of points of a history that are kept.
+/// The number of points of a residual history that are kept.
 const POINTS: usize = 40;
 
 struct Wishes {
@@ -123,7 +123,7 @@ fn every_candidate<T: Solvable + Factorable>(system: &System, a: &Csr<T>, wishes
     Ok(())
 }
 
-/// The choice itself, and the candidates for a matrix like this one.
+/// The automatic choice, and the candidates for a matrix of this symmetry.
 fn candidates<T: Solvable>(a: &Csr<T>) -> Vec<(Method, Name)> {
     let (amg, ilut) = (Name::Multigrid(Default::default()), Name::Ilut(IlutChoice::default()));
     let hermitian = a.is_hermitian();
@@ -141,7 +141,7 @@ fn candidates<T: Solvable>(a: &Csr<T>) -> Vec<(Method, Name)> {
 
 struct Run {
     facts: String,
-    /// The candidates that had their turn, with their iterations and seconds.
+    /// The candidates that the choice ran, with their iterations and seconds.
     way: String,
     line: String,
     solved: bool,
@@ -215,7 +215,7 @@ fn run<T: Solvable>(
     run.map_err(|error| eprintln!("{method} with {name}: {error}")).ok()
 }
 
-/// Decimal logarithms of the residual norms relative to that of the start, at a few iterations.
+/// Decimal logarithms of residual norms at some iterations, relative to the norm at the start.
 fn thinned(history: &[f64], length: f64) -> String {
     let last = history.len().saturating_sub(1);
     let mut points: Vec<usize> = (0..POINTS).map(|k| k * last / (POINTS - 1)).collect();

@@ -1,4 +1,4 @@
-//! The systems of the benchmark: several kinds of matrices in several sizes, in natural order, in random order and
+//! The systems of the benchmark: several types of matrices in several sizes, in natural order, in random order and
 //! badly scaled.
 
 use residua::generate::{COMPLEX_MODELS, MODELS, Parameters, Random};
@@ -6,7 +6,7 @@ use residua::graph::{Permutation, permute_symmetric};
 use residua::solver::Solvable;
 use residua::{Csr, Host, Result};
 
-/// A kind of system: a model, its parameters, and its sizes.
+/// A type of system: a model, its parameters, and its sizes.
 pub struct Kind {
     pub name: &'static str,
     model: &'static str,
@@ -63,11 +63,11 @@ pub const KINDS: &[Kind] = &[
     kind("image", "image", &[&[120], &[350]], |p| p),
 ];
 
-/// Changes of a system that should not affect any method.
+/// Suffix of the name, whether the order is random, and decades of bad scaling. No method should depend on these.
 const VARIANTS: [(&str, bool, f64); 4] =
     [("", false, 0.0), ("", false, 0.0), ("-scaled", false, 6.0), ("-shuffled", true, 0.0)];
 
-/// Returns whether a kind of system belongs to the half to which prices and budgets are fitted; regret is reported for
+/// Returns whether a type of system belongs to the half to which prices and budgets are fitted. Regret is reported for
 /// the other half.
 pub fn is_fitted_on(name: &str) -> bool {
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -76,7 +76,7 @@ pub fn is_fitted_on(name: &str) -> bool {
     hash.count_ones() % 2 == 0
 }
 
-/// A test system, which is made when it is needed.
+/// A test system, whose matrix is made on demand.
 pub struct System {
     pub name: String,
     pub kind: &'static Kind,
@@ -123,7 +123,7 @@ impl System {
 }
 
 impl System {
-    /// The matrix with its changes, random order or bad scaling; a symmetric matrix stays symmetric.
+    /// Applies random order or bad scaling to the matrix. A symmetric matrix stays symmetric.
     fn changed<T: Solvable>(&self, mut a: Csr<T>) -> Result<Csr<T>> {
         let n = a.rows();
         if self.shuffled {
@@ -152,7 +152,7 @@ impl System {
     }
 }
 
-/// A random solution, so that no method is favoured.
+/// b = A x for a random x, so that no method is favoured.
 pub fn right_hand_side<T: Solvable>(a: &Csr<T>, seed: u64) -> Result<Vec<T>> {
     let mut random = Random::new(seed);
     let x: Vec<T> = (0..a.columns()).map(|_| T::from_f64(2.0 * random.unit() - 1.0)).collect();

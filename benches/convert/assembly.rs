@@ -1,4 +1,4 @@
-//! Assembly of triplets on the device to CSR; new values with the kept map.
+//! Assembly of triplets on the device to CSR, and new values with the map of an earlier assembly.
 
 use crate::measure::{hash, median, only, peak};
 use rayon::prelude::*;
@@ -25,7 +25,7 @@ fn resident<T: Scalar>(
 
 /// The same triplets as in the peer benchmark: every position twice, in random order.
 fn twice<T: Scalar>(b: &Cuda, n: usize, m: usize) -> Result<ResidentTriplets<T, Cuda>> {
-    // A stride without common factors with m visits every triplet once, far from the last.
+    // The stride and m have no common factor, so that all triplets are used once, and neighbours are far apart.
     let stride = (1_000_003..).step_by(2).map(|s| s * (m / 5_000_000).max(1) + 1).find(|&s| gcd(s, m) == 1);
     let stride = stride.unwrap_or(1);
     resident(b, n, m, |t| {
@@ -38,7 +38,7 @@ fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// As trilinear elements produce them, one after another: 64 triplets each.
+/// 64 triplets for each trilinear element, one element after another.
 fn elements<T: Scalar>(b: &Cuda, side: usize) -> Result<ResidentTriplets<T, Cuda>> {
     let points = side + 1;
     resident(b, points * points * points, side * side * side * 64, |t| {
@@ -78,7 +78,7 @@ pub fn assembly(b: &Cuda) -> Result<()> {
     Ok(())
 }
 
-/// Triplets of copies: rows, columns and values.
+/// Copies rows, columns and values into new triplets.
 fn copied<T: Scalar>(
     b: &Cuda,
     (rows, columns): (usize, usize),
@@ -92,7 +92,7 @@ fn copied<T: Scalar>(
     ResidentTriplets::from_parts(b, rows, columns, i, j, v)
 }
 
-/// A matrix as in a file, by rows or by columns.
+/// Triplets in the order of a file, by rows or by columns.
 fn stored<T: Scalar>(b: &Cuda, side: usize, by_column: bool) -> Result<ResidentTriplets<T, Cuda>> {
     let a = Coo::from_csr(b, &b.poisson3d_27::<T>(side, side, side)?)?;
     let from = a.parts();
@@ -101,7 +101,7 @@ fn stored<T: Scalar>(b: &Cuda, side: usize, by_column: bool) -> Result<ResidentT
     copied(b, (a.rows(), a.columns()), (is, js, from.values))
 }
 
-/// Number of updates in a recording, like a time loop that does not wait for each.
+/// Number of updates in a recording, as in a time loop that does not wait for each.
 const STEPS: usize = 8;
 
 fn triplets<T: Scalar>(b: &Cuda, name: &str, t: ResidentTriplets<T, Cuda>) -> Result<()> {
@@ -128,7 +128,7 @@ fn triplets<T: Scalar>(b: &Cuda, name: &str, t: ResidentTriplets<T, Cuda>) -> Re
         median(b, 9, || Ok(()), |()| steps.replay())? / STEPS as f64
     };
     line("new values, recorded", recorded, 0.0);
-    // The time to read the triplets' values once and write the matrix's once, from the bandwidth of a copy.
+    // The time to read the triplets' values once and to write the matrix's values once, at the bandwidth of a copy.
     let mut to = b.buffer::<T>(m)?;
     let copy = median(b, 9, || Ok(()), |()| b.copy(t.parts().2, &mut to))?;
     let once = copy * (m + a.nonzeros()) as f64 / (2 * m) as f64;

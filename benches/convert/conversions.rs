@@ -12,7 +12,7 @@ use std::time::Instant;
 const HEADER: &str =
     "matrix, values, nonzeros, conversion, ms, CSR products, extra memory in parts of source and target";
 
-/// Generated on the device.
+/// Measures matrices that are generated on the device.
 pub fn grids(b: &Cuda) -> Result<()> {
     println!("{HEADER}");
     one::<f64>(b, "7 points, 256^3", &b.poisson3d(256, 256, 256)?)?;
@@ -21,7 +21,7 @@ pub fn grids(b: &Cuda) -> Result<()> {
     one::<f32>(b, "27 points, 160^3", &b.poisson3d_27(160, 160, 160)?)
 }
 
-/// Transposes of patterns that are not symmetric: grids with one more column, random columns, a power law.
+/// Measures transposes of unsymmetric patterns: grids with one more column, random columns, a power law.
 pub fn unsymmetric(b: &Cuda) -> Result<()> {
     println!("{HEADER}");
     unsymmetric_of::<f64>(b)?;
@@ -57,7 +57,7 @@ fn random_columns<T: Scalar>(b: &Cuda, rows: usize) -> Result<Csr<T, Cuda>> {
     Assembler::default().resident_to_csr(b, triplets)
 }
 
-/// Files of a folder, if they have real values and more than 10^5 nonzeros.
+/// Measures the files of a folder that have real values and more than 10^5 nonzeros.
 pub fn files(b: &Cuda) -> Result<()> {
     println!("{HEADER}");
     let folder = std::env::var_os("RESIDUA_MATRICES").and_then(|folder| std::fs::read_dir(folder).ok());
@@ -98,7 +98,7 @@ fn wider<T: Scalar>(b: &Cuda, a: Csr<T, Cuda>) -> Result<Csr<T, Cuda>> {
     Assembler::default().resident_to_csr(b, triplets)
 }
 
-/// Generated on the host.
+/// Measures matrices that are generated on the host.
 pub fn others(b: &Cuda) -> Result<()> {
     println!("{HEADER}");
     one::<f64>(b, "elasticity 64^3", &generate::elasticity3d(64, 64, 64, 0.3)?.to_backend(b)?)?;
@@ -109,7 +109,7 @@ fn one<T: Scalar>(b: &Cuda, name: &str, a: &Csr<T, Cuda>) -> Result<()> {
     conversions(b, name, a, only().as_deref())
 }
 
-/// Conversions to and from one format, or all.
+/// Measures conversions to and from one format, or all formats.
 fn conversions<T: Scalar>(b: &Cuda, name: &str, a: &Csr<T, Cuda>, only: Option<&str>) -> Result<()> {
     let x = b.upload(vec![T::from_f64(1.0); a.columns()])?;
     let mut y = b.zeros::<T>(a.rows())?;

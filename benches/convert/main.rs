@@ -1,10 +1,10 @@
 //! Conversions and assembly on a CUDA device, with their memory, compared with the CSR product of the same matrix.
 //!
-//! `cargo bench --bench convert`, or the built binary on another machine, with `grids`, `unsymmetric`, `random`,
-//! `others`, `files`, `assembly` or `large` for a part of it (`files`: those in the folder RESIDUA_MATRICES with more
-//! than 10^5 nonzeros; with `enlarged`, as many copies of each along the diagonal as have 2^24 nonzeros), `only:FORMAT`
-//! for the conversions to and from one format, and `only:WORD` for the assembly of triplets with that word in their
-//! name (elements, rows, columns, 2^20, 2^23). The peer is `benches/peers/device_assembly.py` in the same run.
+//! `cargo bench --bench convert`, or the built binary on another machine. A part of it is selected by `grids`,
+//! `unsymmetric`, `random`, `others`, `files`, `assembly` or `large`. `files` are those in the folder RESIDUA_MATRICES
+//! with more than 10^5 nonzeros; with `enlarged`, each is repeated along the diagonal up to 2^24 nonzeros.
+//! `only:FORMAT` selects conversions to and from one format, and `only:WORD` the assembly of triplets with that word in
+//! their name (elements, rows, columns, 2^20, 2^23). The peer is `benches/peers/device_assembly.py` in the same run.
 
 #[cfg(feature = "cuda")]
 mod assembly;

@@ -1,10 +1,10 @@
-//! Times and memory of calls, and the arguments of the command line.
+//! Measures times and memory of calls, and reads the arguments of the command line.
 
 use residua::backend::Backend;
 use residua::{Cuda, Result};
 use std::time::Instant;
 
-/// Milliseconds of a call, median of `runs` after one to warm up; `prepare` is not timed.
+/// Returns the median time of `runs` calls in milliseconds, after one to warm up. `prepare` is not timed.
 pub fn median<P, R>(
     b: &Cuda,
     runs: usize,
@@ -28,7 +28,7 @@ pub fn median<P, R>(
     Ok(times[times.len() / 2])
 }
 
-/// Bytes that `call` held at its peak, in addition to those before.
+/// The result of `call`, and its peak memory in bytes beyond what was in use before.
 pub fn peak<R>(b: &Cuda, call: impl FnOnce() -> Result<R>) -> Result<(R, f64)> {
     b.synchronize()?;
     b.forget_peak();
@@ -43,7 +43,7 @@ pub fn only() -> Option<String> {
     std::env::args().find_map(|word| word.strip_prefix("only:").map(String::from))
 }
 
-/// Bits that look random (splitmix64).
+/// Pseudorandom bits (splitmix64).
 pub fn hash(x: u64) -> u64 {
     let z = x.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x1234_5678_9abc_def1);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,9 +1,9 @@
 //! Basic figures of a CUDA device: first use, warm start, copies, and vector operations compared with the bandwidth of
 //! a copy.
 //!
-//! `cargo bench --bench device`, or the built binary on another machine. Prints one table; a peer's figures come from
+//! `cargo bench --bench device`, or the built binary on another machine. Prints one table; the peer's figures come from
 //! `benches/peers/device_vector.py` in the same run. The arguments `start`, `primitives` (compared with CUB),
-//! `recurrences` and `vectors` choose parts of it.
+//! `recurrences` and `vectors` select parts of it.
 
 #[cfg(feature = "cuda")]
 mod primitives;
@@ -100,7 +100,7 @@ mod measure {
         let compiler = Compiler::get()?;
         let newest = compiler.chips().iter().rfind(|chip| **chip <= (9, 0)).copied().unwrap_or((9, 0));
         let (mut fresh, mut cached) = (Vec::new(), Vec::new());
-        // Every fifth unit of the catalogue, so that all kinds of kernels are included.
+        // Every fifth unit of the catalogue, so that all types of kernels are included.
         for unit in catalogue().into_iter().step_by(5) {
             let image = compiler.image(&unit, newest)?;
             if image.cached { cached.push(image.time) } else { fresh.push(image.time) }

@@ -1,5 +1,5 @@
-//! Linear updates, programs and steps with a basis: bandwidth compared with a copy's, and the time of small ones in a
-//! recording.
+//! Linear updates, programs of scalars and steps with a basis: their bandwidth compared with that of a copy, and the
+//! time of small ones in a recording.
 
 use super::measure::median;
 use residua::backend::{
@@ -14,13 +14,13 @@ const STEPS: u32 = 20;
 /// The number of vectors in the basis.
 const COLUMNS: usize = 30;
 
-/// A step's time in a recording of several.
+/// The time per step in a recording of several.
 fn recorded(b: &Cuda, repeats: u32, mut step: impl FnMut() -> Result<()> + Send) -> Result<Duration> {
     let mut all = b.record(|| (0..STEPS).try_for_each(|_| step()))?;
     Ok(median(b, repeats, || all.replay())? / STEPS)
 }
 
-/// The updates of MINRES and the steps of GMRES(30) with vectors of several lengths.
+/// Measures the updates of MINRES and the steps of GMRES(30) with vectors of several lengths.
 pub fn table<T: Scalar>(b: &Cuda, copy: f64) -> Result<()> {
     let layout = ScalarLayout::new();
     let (half, sum) = (layout.slot(0.5), layout.slot(0.0));

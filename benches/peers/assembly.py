@@ -1,7 +1,8 @@
-"""SciPy beside `cargo bench --bench assembly`: triplets to CSR, duplicates summed.
+"""SciPy's time to convert triplets to CSR with duplicates summed: the peer of `cargo bench --bench assembly`.
 
 Usage: python benches/peers/assembly.py [triplets] [rows]
-Each place of a random square pattern is given twice on average, in random order. Best of three, seconds.
+Each position of a random square pattern is given twice on average, in random order. Prints the best of three, in
+seconds.
 """
 
 import sys

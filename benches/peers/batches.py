@@ -1,6 +1,6 @@
-"""Batches of small systems beside what others have: on a GPU CuPy's batched solve, on the CPU NumPy's, and SciPy one by
-one. Times are the least of some runs, in milliseconds, from arrays to x and its verdicts. With `processor`, they are the
-time of all processors together, which other programs on the machine change less.
+"""Batches of small systems compared with CuPy's batched solve on a GPU, and on the CPU with NumPy's and with SciPy one
+by one. Times are the smallest of some runs, in milliseconds, from arrays to x and its verdicts. With `processor`, they
+are the time of all processors together, on which other programs of the machine have less influence.
 
     python benches/peers/batches.py cpu [processor]
     python benches/peers/batches.py gpu
@@ -112,7 +112,7 @@ def one_pattern(what, pattern, m, peers):
 
 
 def attempt(run, *arguments):
-    """One that fails leaves the others their turn."""
+    """Runs a case. If it fails, the error is printed, and the other cases still run."""
     try:
         run(*arguments)
     except Exception as error:
@@ -131,7 +131,7 @@ def stencil(a, b):
 
 
 def chemistry(n):
-    """Species that react with a few others each, and some with many."""
+    """A pattern of chemistry: each species reacts with a few others, and some with many."""
     random = np.random.default_rng(3)
     rows = np.repeat(np.arange(n), 4)
     near = np.clip(rows + random.integers(-12, 13, rows.size), 0, n - 1)

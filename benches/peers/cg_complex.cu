@@ -1,6 +1,6 @@
 // The peer of `cg_device -- hermitian:K`: textbook conjugate gradients in complex double precision on cuSPARSE and
-// cuBLAS, scalars on the device, one iteration captured as a graph and replayed. The same matrix, b = A * ones, x0 = 0,
-// to 1e-8.
+// cuBLAS, with scalars on the device, and one iteration captured as a graph and replayed. It solves with the same
+// matrix, b = A * ones, x0 = 0, to 1e-8.
 //
 //     nvcc -O3 -std=c++17 -arch=native cg_complex.cu -lcusparse -lcublas -o cg_complex && ./cg_complex 48 128
 #include <cublas_v2.h>

@@ -1,4 +1,4 @@
-"""The cases of benches/solvers.rs with PETSc's CG, rows spread over the ranks:
+"""The cases of benches/solvers.rs with PETSc's CG, with rows distributed over the ranks:
 mpirun -n 2 python3 benches/peers/cg_petsc.py [CASE...]   (Debian: python3-petsc4py)"""
 
 import sys
@@ -12,7 +12,7 @@ import numpy as np  # noqa: E402
 
 
 def laplacian(size):
-    """7 or 5 points in AIJ, the first axis fastest, filled row by row on the rank that owns the row."""
+    """7 or 5 points in AIJ with the first axis fastest; each rank fills its own rows."""
     n = int(np.prod(size))
     ranks, rank = PETSc.COMM_WORLD.size, PETSc.COMM_WORLD.rank
     first, last = n * rank // ranks, n * (rank + 1) // ranks
@@ -53,7 +53,7 @@ for case in sys.argv[1:] or ["128x128x128", "512x512", "64x64x64", "100x100"]:
         ksp.setTolerances(rtol=1e-8, atol=0.0, max_it=100000)
         ksp.setUp()
         best = float("inf")
-        for _ in range(max(1, min(20, 1_000_000 // b.size))):  # the same on every rank
+        for _ in range(max(1, min(20, 1_000_000 // b.size))):  # the same number on every rank
             x.set(0.0)
             PETSc.COMM_WORLD.barrier()
             start = time.perf_counter()

@@ -13,7 +13,7 @@ def second_difference(n):
 
 
 def laplacian(size):
-    """The sum of second differences along each axis, the first fastest."""
+    """The sum of second differences along each axis; the first axis is the fastest."""
     a = sp.csr_matrix((int(np.prod(size)),) * 2)
     for axis, n in enumerate(size):
         term = second_difference(n)

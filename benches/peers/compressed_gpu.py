@@ -1,10 +1,11 @@
-"""Products of the compressed format with irregular meshes (kernels/compressed.cu) on one GPU without any Rust, beside cuSPARSE's CSR, COO and SELL.
+"""Products of the compressed format with irregular meshes (kernels/compressed.cu) on one GPU without any Rust, compared
+with cuSPARSE's CSR, COO and SELL.
 
-    python3 benches/peers/compressed_gpu.py [MESH ...]        2d-2048, 2d-4096, 3d-128, 3d-192, each with the type: 2d-2048/f64
+    python3 benches/peers/compressed_gpu.py [MESH ...]      2d-2048, 2d-4096, 3d-128, 3d-192; with a type: 2d-2048/f64
 
-Needs CuPy. Meshes are made and compressed on the GPU: columns as 16 bits above the bases of each section, values as they are, rows by length
-in windows of 256. Every product is compared with cuSPARSE's. Times as in products_gpu.py; shares of a copying kernel's bandwidth are
-on the format's own bytes with both vectors.
+Needs CuPy. Meshes are made and compressed on the GPU: columns as 16 bits above the base of each section, values
+uncompressed, rows ordered by length in windows of 256. Every product is compared with cuSPARSE's. Times are measured as
+in products_gpu.py. Bandwidths count the bytes of the format and of both vectors, relative to the bandwidth of a copy.
 """
 
 import sys
@@ -26,7 +27,7 @@ class Csr:
 
 
 def places(shape, offsets):
-    """Columns and existence of a stencil's entries, in ascending order."""
+    """The columns of a stencil's entries in ascending order, and which of them exist."""
     n = int(np.prod(shape))
     index = cp.arange(n, dtype="i4")
     strides = [int(np.prod(shape[d + 1 :])) for d in range(len(shape))]
@@ -46,8 +47,8 @@ def box(d):
 
 
 def mesh(shape, share, dtype):
-    """An irregular mesh: a grid with all axis neighbours and a random, symmetric choice of the diagonal ones, its nodes
-    shuffled within windows of 256; general values."""
+    """An irregular mesh: a grid with all axis neighbours and a random, symmetric selection of the diagonal ones. Its
+    nodes are shuffled within windows of 256, and values are arbitrary."""
     n, columns, mask, offsets = places(shape, box(len(shape)))
     random = cp.random.RandomState(1)
     for k, o in enumerate(offsets):
@@ -118,7 +119,8 @@ def scan(v):
 
 
 class Wide:
-    """As src/matrix/compressed/compress.rs builds it where rows are ordered by length, and no kind, no value and too many distances repeat."""
+    """The format as src/matrix/compressed/compress.rs makes it for rows ordered by length, if neither rows nor values
+    repeat, and distances repeat too little."""
 
     def __init__(self, a):
         self.a, n, t = a, a.rows, a.values.dtype
@@ -153,7 +155,7 @@ class Wide:
 
     def product(self, x, y):
         a, t = self.a, "f64" if x.dtype.itemsize == 8 else "f32"
-        # Short rows of f32 have two sections a warp (src/backend/cuda/tuning/compressed.rs).
+        # Short rows of f32 have two sections per warp (src/backend/cuda/tuning/compressed.rs).
         threads = 128 if t == "f32" and self.words.size <= 6 * a.rows else 256
         constants = dict(
             VALUE=t,

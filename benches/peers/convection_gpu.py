@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Unsymmetric systems on a GPU: `residua.Solver` with nothing named beside CuPy's GMRES with its incomplete LU.
+"""Unsymmetric systems on a GPU: `residua.Solver` with defaults compared with CuPy's GMRES and incomplete LU.
 
-    python3 benches/peers/convection_gpu.py [SIZE [POINTS]]      200 points a side and 10^6 points where nothing is said
+    python3 benches/peers/convection_gpu.py [SIZE [POINTS]]      default: 200 points per side, and 10^6 points
 
 Convection and diffusion on a grid of SIZE^3 points (7 points, upwind, cell Peclet numbers of 1 and 20), and linear
 elements on a Delaunay mesh of POINTS random points in the plane with streamline diffusion, in random order. b = A x
-with a random x, a true relative residual of 1e-8. Each way solves twice: first with all that it has to load and set
-up, and once more from a new solver. CuPy's incomplete LU is cuSPARSE's, without fill (`fill_factor=1`), and what it
-does not solve in as many iterations as take a minute shows in its residual.
+with a random x, a true relative residual of 1e-8. Each solver solves twice: first with all that it has to load and set
+up, and then again after a new setup. CuPy's incomplete LU is cuSPARSE's, without fill (`fill_factor=1`). Its iterations
+are limited to about a minute; if they do not converge in that time, the residual shows it.
 """
 
 import sys
@@ -26,7 +26,7 @@ RTOL = 1e-8
 
 
 def mesh(points: int, diffusion: float = 1e-3):
-    """Linear elements for -diffusion laplace u + w . grad u, zero at the rim."""
+    """Linear elements for -diffusion laplace u + w . grad u, zero on the boundary."""
     rng = np.random.default_rng(1)
     places = rng.random((points, 2))
     triangles = Delaunay(places).simplices
@@ -37,7 +37,7 @@ def mesh(points: int, diffusion: float = 1e-3):
     gradients = np.stack([-edges[:, :, 1], edges[:, :, 0]], axis=2) / twice[:, None, None]
     wind = np.array([np.cos(0.7), np.sin(0.7)])
     along = gradients @ wind
-    # Half the length of an element along the wind, where convection outweighs diffusion.
+    # Streamline diffusion: half the element's length along the wind, reduced if diffusion is not negligible.
     length = 2 / np.abs(along).sum(axis=1)
     peclet = length / (2 * diffusion)
     upwind = length / 2 * np.maximum(0, 1 - 1 / np.maximum(peclet, 1e-300))
@@ -67,7 +67,7 @@ def ours(a, b):
 def theirs(a, b):
     try:
         factors = cupy_linalg.spilu(a, fill_factor=1)
-    except Exception as error:  # the library's own words
+    except Exception as error:  # the message of the library
         return cupy.zeros_like(b), f"refused: {str(error)[:60]}"
     count = [0]
 

@@ -1,5 +1,5 @@
-// CUB's times for `benches/device`, one line each: "NAME MILLISECONDS", on inputs made by the same rule. The functions
-// are those of kernels_cub.cu, which is compiled in parts side by side:
+// CUB's times for `benches/device`, one line each: "NAME MILLISECONDS". Inputs are generated as there. The functions
+// are those of kernels_cub.cu, whose parts are compiled in parallel:
 //     for p in 0 1 2 3 4; do nvcc -O3 -std=c++17 -arch=sm_90 -DPART=$p -c kernels_cub.cu -o cub$p.o & done; wait
 //     nvcc -O3 -std=c++17 -arch=sm_90 cub_figures.cu cub?.o -o cub_figures
 #include <algorithm>
@@ -37,7 +37,7 @@ __host__ __device__ inline u64 hash_of(u64 i) {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
     return z ^ (z >> 31);
 }
-// The way in which element i is generated: its kind, and a parameter.
+// How element i is generated: by one of these rules, with a parameter.
 enum Kind { SMALL, HASH, BITS, RUNS, HALF, POWER, COUNT, OFFSETS };
 template <typename T> __global__ void fill(T* x, u64 n, Kind kind, u64 p, u64 last) {
     for (u64 i = blockIdx.x * u64(blockDim.x) + threadIdx.x; i < n; i += u64(gridDim.x) * blockDim.x) {

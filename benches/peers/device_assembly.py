@@ -1,4 +1,5 @@
-"""Triplets to CSR with CuPy, every place twice in random order: the peer of `cargo bench --bench convert -- assembly`."""
+"""Triplets to CSR with CuPy, each position twice in random order: the peer of `cargo bench --bench convert --
+assembly`."""
 
 import cupy
 from cupyx.scipy import sparse

@@ -1,4 +1,4 @@
-"""Peer of benches/device/main.rs: CuPy (cuBLAS) on the same device. Prints the same quantities."""
+"""The peer of benches/device/main.rs: CuPy (cuBLAS) on the same device. It prints the same quantities."""
 
 import time
 

@@ -1,11 +1,11 @@
-"""How well the forecast of a factorisation tells its memory and its time, on systems that it was not fitted to.
+"""Compares forecasts of a factorisation's memory and time with measurements, on systems to which they were not fitted.
 
     python3 benches/peers/forecasts.py BINARY [--matrices FOLDER] [--only REGEX] [--json FILE]
 
-Model problems of other sizes than those of the documents, in their own order and renumbered at random, and real files
-with rows and columns scaled over twelve decades, are solved by `residua solve --method direct` on one thread. Forecast
-and measured: seconds of processor time of the setup and the solve (order, factors, refinement and the condition
-number), and bytes of the factor. The forecast is that of the first kind of factorisation; where another one solved the
+Model problems of other sizes than those in the documentation, in natural and in random order, and real files with rows
+and columns scaled over twelve decades, are solved by `residua solve --method direct` on one thread. Forecast and
+measured are seconds of processor time of the setup and the solve (ordering, factors, refinement and the condition
+number), and bytes of the factor. The forecast is that of the first type of factorisation; if another one solved the
 system, the row says so and does not count.
 """
 
@@ -53,7 +53,7 @@ REAL = ["orsreg_1", "memplus", "bayer10", "add32", "jpwh_991", "cage8", "bcsstk1
 
 
 def scaled(source, target, seed):
-    """D A E with random factors from 1e-6 to 1e6; D A D of what a file says to be symmetric."""
+    """D A E with random factors from 1e-6 to 1e6; D A D if the file declares the matrix symmetric."""
     opened = gzip.open if source.name.endswith(".gz") else open
     lines = opened(source, "rt").read().splitlines()
     symmetric = "general" not in lines[0].lower()
@@ -69,7 +69,7 @@ def scaled(source, target, seed):
 
 
 def solved(binary, file, surroundings):
-    """Forecast and measured: (seconds, seconds, bytes, bytes, remark) of the least of three runs."""
+    """(forecast seconds, seconds, forecast bytes, bytes, remark) of the fastest of three runs."""
     runs = []
     for _ in range(3):
         with tempfile.NamedTemporaryFile(suffix=".json") as report:
@@ -114,7 +114,7 @@ def main():
                 print(f"{name}: refused", flush=True)
                 continue
             told, took, expected, made, remark = run
-            # Kinds that failed before are listed after the first semicolon.
+            # The types that failed before are listed after the first semicolon.
             counts = ";" not in remark
             rows.append({"name": name, "seconds": [told, took], "bytes": [expected, made], "first": counts})
             print(

@@ -1,9 +1,10 @@
-"""Traversals on the GPU from Python: kernels/bfs.cu and kernels/cuthill_mckee.cu checked and timed on generated graphs.
+"""Traversals on the GPU from Python: kernels/bfs.cu and kernels/cuthill_mckee.cu, checked and timed on generated
+graphs.
 
 Usage: python benches/peers/graph_gpu.py check|bfs|tune|check_rcm|rcm|scipy [NAME=VALUE ...]     constants, e.g. CLUSTER=4 THREADS=1024
 
-Edges a second as Graph500 counts them: undirected edges of the source's component (duplicates and loops removed) over
-the time of the search, harmonic mean over sources.
+Edges per second are counted as in Graph500: undirected edges of the source's component (without duplicates and loops)
+divided by the time of the search, as the harmonic mean over sources.
 """
 
 import ctypes, hashlib, sys, time
@@ -19,7 +20,7 @@ UNREACHED = 0xFFFFFFFF
 
 # ---- graphs
 class Graph:
-    """Undirected, in CSR, without duplicates and loops."""
+    """An undirected graph in CSR, without duplicates and loops."""
 
     def __init__(self, n, u, v):
         keys = cp.unique(
@@ -68,7 +69,7 @@ def grid(*sizes, shuffle=False):
 
 
 def road(side, seed=1):
-    """A square grid with a quarter of its streets missing, each of the others two or three vertices long."""
+    """A square grid with a quarter of its streets missing; each of the others is a path of two or three edges."""
     g = grid(side, side)
     u, v = g.rows, g.indices
     keep = (u < v) & (cp.random.default_rng(seed).random(g.m) < 0.75)
@@ -91,7 +92,7 @@ def star(n):
 
 
 def cliques(k):
-    """Two of them and a bridge, and a vertex alone."""
+    """Two cliques connected by an edge, and an isolated vertex."""
     i = cp.arange(k * k, dtype=cp.uint32)
     return Graph(
         2 * k + 1,
@@ -117,7 +118,7 @@ class LaunchConfig(ctypes.Structure):
 
 
 def clusters_at_a_time(f, threads, size):
-    """How many clusters of `size` blocks the device holds at a time."""
+    """The number of clusters of `size` blocks that the device can run at the same time."""
     if size == 1:
         return SM()
     attribute = (ctypes.c_uint * 18)(4, 0, size, 1, 1)  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
@@ -178,7 +179,7 @@ def launch_cooperative(f, blocks, threads, args):
 
 
 def levels_are_right(g, levels, sources):
-    """Distances are right if they differ by at most one along edges and every vertex has its way back."""
+    """Checks distances: they differ by at most one along edges, and every vertex has a neighbour closer to a source."""
     l = levels.astype(cp.int64)
     l[levels == UNREACHED] = 1 << 40
     step = l[g.rows] - l[g.indices]
@@ -288,7 +289,7 @@ class CuthillMckee:
         )
 
     def __call__(self, roots, limit=2**64 - 1):
-        """`roots`: a list of roots for each team. Returns (order, height, width, bandwidth, end) of each."""
+        """Orders with a list of roots for each team. Returns (order, height, width, bandwidth, end) of each."""
         g, self.sorts = self.g, 0
         self.memory.fill(0)
         for t, r in enumerate(roots):
@@ -416,7 +417,8 @@ def bench_rcm(variants):
 
 
 def bench_scipy(only=""):
-    """SciPy's reverse Cuthill-McKee on one core, on the meshes of `cargo bench --bench graph -- device` whose names begin so."""
+    """SciPy's reverse Cuthill-McKee on one core, on the meshes of `cargo bench --bench graph -- device` whose names
+    begin with `only`."""
     import scipy.sparse as sp
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 

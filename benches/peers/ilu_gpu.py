@@ -1,8 +1,8 @@
-"""cuSPARSE's ILU(0) and triangular solves (SpSV), and CuPy's gmres with its spilu, on matrices of `ilu_device`.
+"""cuSPARSE's ILU(0) and triangular solves (SpSV), and CuPy's gmres with its spilu, on the matrices of `ilu_device`.
 
-    python3 benches/peers/ilu_gpu.py CASE...      cases as those of `cargo bench --bench ilu_device`
+    python3 benches/peers/ilu_gpu.py CASE...      cases as for `cargo bench --bench ilu_device`
 
-cuSPARSE is called by its own interface: CuPy has no SpSV. Figures are the fastest of several runs, in milliseconds.
+cuSPARSE is called directly, because CuPy has no SpSV. Figures are the fastest of several runs, in milliseconds.
 """
 
 import ctypes
@@ -53,7 +53,7 @@ def fastest(run, runs):
 
 
 def ilu0(a):
-    """Factors in place of the values, by csrilu02."""
+    """Replaces the values by the factors, with csrilu02."""
     n, nnz = a.shape[0], a.nnz
     descr, info, size = P(), P(), ctypes.c_int()
     call("cusparseCreateMatDescr", ctypes.byref(descr))
@@ -104,7 +104,7 @@ def triangle(a, lower, x, y):
 
 
 def grid(sizes, diffusion=None):
-    """5 or 7 points; with a diffusion also a wind of speed 1 along each axis, upwind: the pattern is what counts."""
+    """5 or 7 points; with a diffusion also a wind of speed 1 along each axis, upwind. Only the pattern matters here."""
 
     def line(k):
         return sp.diags([-np.ones(k - 1), 2 * np.ones(k), -np.ones(k - 1)], [-1, 0, 1], format="csr")

@@ -1,4 +1,4 @@
-"""Times and sweeps of the kernels, beside CUB on the same arrays (libraries built from kernels_cub.cu)."""
+"""Times and parameter sweeps of the kernels, and CUB's times for the same arrays (libraries from kernels_cub.cu)."""
 
 import ctypes, itertools, os
 
@@ -9,7 +9,7 @@ from kernels_gpu import *
 
 # ---- timing
 def median_ms(launch, before=None, reps=15, inner=1):
-    """Median milliseconds of `launch`, replayed from a captured graph; `before` runs outside of the timed stretch."""
+    """Median milliseconds of `launch`, replayed from a captured graph. The time of `before` does not count."""
     cp.cuda.Device().synchronize()
     stream = cp.cuda.Stream(non_blocking=True)
     with stream:
@@ -38,7 +38,7 @@ class Cub:
         self.libs = [ctypes.CDLL(os.path.abspath(p)) for p in paths]
 
     def __call__(self, name, *args):
-        """A closure that launches cub_NAME(args), its temporary storage allocated."""
+        """A closure that launches cub_NAME(args), with its temporary storage allocated."""
         f = next((getattr(lib, name) for lib in self.libs if hasattr(lib, name)), None)
         if f is None:
             return None
@@ -312,7 +312,7 @@ def sweep(title, configs, run):
     for c in configs:
         try:
             results.append((run(c), c))
-        except Exception as e:  # a choice that does not fit the chip
+        except Exception as e:  # parameters that the chip does not support
             print("  skipped", c, str(e).splitlines()[0][:100])
     results.sort(key=lambda r: -r[0])
     print(f"-- {title}")

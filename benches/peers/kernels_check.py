@@ -1,4 +1,4 @@
-"""Every kernel against NumPy (or CuPy, where arrays are large) on awkward sizes and inputs."""
+"""Compares every kernel with NumPy (CuPy for large arrays) on awkward sizes and inputs."""
 
 import numpy as np
 
@@ -369,7 +369,7 @@ def check_merge():
 
 
 def check_merge_order():
-    """The order given as source: by the last three decimal digits."""
+    """A sort by an order given as source code: by the last three decimal digits."""
     for n in SIZES:
         keys = rng.integers(0, 1 << 40, n, dtype=np.uint64)
         values = np.arange(n, dtype=np.uint32)
@@ -448,7 +448,7 @@ def check_gather():
 
 
 def check_large():
-    """More than 2^31 elements, verified on the device."""
+    """More than 2^31 elements, checked on the device."""
     n = (1 << 31) + 3
     x = cp.random.randint(0, 1 << 31, n, dtype=np.int32).view(np.uint32)
     out, launch = reduce("SUM", "u32", "u64", "u64", x)

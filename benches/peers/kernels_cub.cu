@@ -1,4 +1,4 @@
-// CUB with a C interface, so that kernels_cupy.py times it and our kernels in one process, on the same arrays.
+// A C interface to CUB, with which kernels_cupy.py times CUB and our kernels in one process, on the same arrays.
 // Build: nvcc -O3 -std=c++17 -arch=sm_90 -shared -Xcompiler -fPIC kernels_cub.cu -o libkernels_cub.so
 // Each function follows CUB's convention: with a null `temp` it only sets `bytes`.
 #include <cub/cub.cuh>

@@ -1,4 +1,4 @@
-"""Checks and times the kernels of kernels/ on one GPU without any Rust, beside CUB on the same arrays.
+"""Checks and times the kernels of kernels/ on one GPU without any Rust, and compares them with CUB on the same arrays.
 
     nvcc -O3 -std=c++17 -arch=sm_90 -shared -Xcompiler -fPIC benches/peers/kernels_cub.cu -o libkernels_cub.so
     python3 benches/peers/kernels_cupy.py check [NAME ...]       every kernel against NumPy/CuPy on awkward inputs
@@ -6,8 +6,8 @@
     python3 benches/peers/kernels_cupy.py tune [NAME ...]        sweeps the constants, best last
 
 Needs CuPy and NumPy. Kernels are compiled by NVRTC through ctypes, many at a time. Each time is the median of
-event-timed replays of a captured graph (up to 2^21 elements: of 20 operations in one graph); GB/s count the bytes that
-the operation must move, once each.
+event-timed replays of a captured graph (up to 2^21 elements: of 20 operations in one graph). GB/s count once each byte
+that the operation must move.
 """
 
 import argparse, sys, time
@@ -18,7 +18,7 @@ from kernels_check import *
 
 
 def precompile(command, names):
-    """What a command will compile, side by side; what is missed here is compiled when it is called for."""
+    """Compiles in parallel what a command needs. Kernels that are missing here are compiled at their first call."""
     sort_sizes = (0, 1 << 20, 1 << 23)
     jobs = {
         "check": {

@@ -1,4 +1,4 @@
-"""The kernels of kernels/ from Python: compiling them with NVRTC, choosing constants, launching with CuPy."""
+"""Compiles the kernels of kernels/ with NVRTC, chooses their constants, and launches them with CuPy."""
 
 import collections, concurrent.futures, ctypes, glob, hashlib, multiprocessing, os, site, tempfile
 
@@ -26,7 +26,7 @@ def nvrtc():
 
 
 def cached(job):
-    """Sources, and where the cubin of (file, (define, ...), arch) is or will be."""
+    """The sources, and the path of the cubin of (file, (define, ...), arch), which may not exist yet."""
     sources = {
         f: open(os.path.join(KERNELS, f), "rb").read()
         for f in sorted(os.listdir(KERNELS))
@@ -36,7 +36,7 @@ def cached(job):
 
 
 def compile_one(job):
-    """The path of the job's cubin, or the compiler's log."""
+    """Compiles a job unless its cubin exists. Returns the path of the cubin, or the compiler's log."""
     name, defines, arch = job
     sources, path = cached(job)
     if os.path.exists(path):
@@ -79,7 +79,7 @@ def defines(**constants):
 
 
 def compile_all(jobs, workers=os.cpu_count()):
-    """Compiles [(file, {constants})] side by side, so that later calls of `module` find them."""
+    """Compiles [(file, {constants})] in parallel, so that later calls of `module` find them."""
     jobs = [job for job in sorted({(f, defines(**c), arch()) for f, c in jobs}) if not os.path.exists(cached(job)[1])]
     if not jobs:
         return True
@@ -152,7 +152,7 @@ workspace = None
 
 
 def lookback_workspace(words):
-    """One for all look-back kernels in turn, as kernels/README.md allows."""
+    """A workspace that all look-back kernels share one after another, as kernels/README.md allows."""
     global workspace, workspace_words
     if workspace is None or workspace_words < words:
         workspace_words = max(words, 1 << 16)
@@ -305,7 +305,7 @@ sort_ws = None
 
 
 def sort(key, keys, values=None, bits=None, small=False, **constants):
-    """Sorts `keys` (and `values`), which it overwrites; .result names the arrays that hold the outcome."""
+    """Sorts `keys` (and `values`), which it overwrites; .result has the arrays with the sorted elements."""
     global sort_ws
     first_bit, end_bit = bits or (0, 8 * SIZE[key])
     n, value_bytes = keys.size, values.dtype.itemsize if values is not None else 0
@@ -355,7 +355,7 @@ def sort(key, keys, values=None, bits=None, small=False, **constants):
 
 
 def histogram(x, bins, way, counts=None, **constants):
-    """`way`: shared, cached, or sorted (groups by the upper bits first, with the radix sort's pass)."""
+    """`way`: shared, cached, or sorted (a pass of the radix sort first groups elements by their upper bits)."""
     c = histogram_constants(**constants)
     shared = {"shared": bins * 4, "cached": c["CACHE"] * 8, "sorted": c["WINDOW"] * 4}[way]
     f = kernel(
@@ -386,7 +386,7 @@ def merge_shared(c):
 
 
 def merge_sort(key, keys, values=None, **constants):
-    """Sorts into new arrays, by comparison; `keys` and `values` serve as the other buffer and are overwritten."""
+    """Sorts into new arrays, by comparison. `keys` and `values` are used as buffers and overwritten."""
     value_bytes, n = values.dtype.itemsize if values is not None else 0, keys.size
     c = merge_constants(key, value_bytes, **constants)
     shared, tile = merge_shared(c)

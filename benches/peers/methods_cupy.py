@@ -1,4 +1,4 @@
-# CuPy's gmres and cg, an iteration each, on the model problems of benches/methods_device.rs.
+# CuPy's gmres and cg, one iteration each, on the model problems of benches/methods_device.rs.
 import time, cupy as cp, cupyx.scipy.sparse as sp, cupyx.scipy.sparse.linalg as la, numpy as np, scipy.sparse as ss
 
 
@@ -44,8 +44,9 @@ for dims in [(256, 256, 256), (512, 512)]:
             print("cupy", dims, name, e, flush=True)
 
 
-# BiCGSTAB: cuSPARSE's product, cuBLAS's inner products with results on the device, one elementwise kernel for each
-# combination of vectors, the whole iteration captured in a graph. Five inner products, as in van der Vorst's algorithm.
+# BiCGSTAB with cuSPARSE's product, cuBLAS's inner products with results on the device, and one elementwise kernel for
+# each combination of vectors; the whole iteration is captured in a graph. It has five inner products, as in van der
+# Vorst's algorithm.
 def bicgstab(A, b):
     import cupyx.cusparse as cusparse
 

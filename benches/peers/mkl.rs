@@ -34,7 +34,7 @@ type Hint = unsafe extern "C" fn(Handle, c_int, Description, c_int) -> c_int;
 type Optimize = unsafe extern "C" fn(Handle) -> c_int;
 type Mv<T> = unsafe extern "C" fn(c_int, T, Handle, Description, *const T, T, *mut T) -> c_int;
 
-/// A matrix passed to MKL, which reads the arrays that it was given.
+/// A matrix passed to MKL, which reads the arrays without copying them.
 pub struct Product<'a, T: Scalar> {
     library: &'static Library,
     handle: Handle,
@@ -45,7 +45,7 @@ impl<'a, T: Scalar> Product<'a, T> {
     /// `None` if MKL is not available.
     pub fn new(parts: CsrParts<'a, T, Host>, offsets: &'a [u32], optimized: bool) -> Option<Self> {
         let path = std::env::var_os("RESIDUA_MKL")?;
-        // SAFETY: the user names MKL's library, whose start has no requirements.
+        // SAFETY: the user names MKL's library, whose initialisation has no requirements.
         let library: &'static Library = Box::leak(Box::new(unsafe { Library::new(path) }.expect("MKL")));
         let mut handle = ptr::null_mut();
         // SAFETY: signatures as in mkl_spblas.h with 32-bit integers; all numbers of the benchmark's matrices fit

@@ -1,15 +1,15 @@
-"""How the automatic choice of `residua solve` compares with the fastest of the methods that can be named.
+"""Compares the automatic choice of `residua solve` with the fastest of the methods that can be named.
 
     python3 benches/peers/own_methods.py BINARY FOLDER [--only REGEX] [--json FILE]
 
-Each matrix of the folder is solved on the CPU with no options, then with each method and preconditioner below, b = A x
-with random x. A time is what the report tells of reordering, conversion, setup and solve, in processor time of one
-thread (`processor_time.py`); reading is the same for all. The automatic choice is timed five times, a named method once,
-and four times more where it may be faster by 1.3 times; the least counts. A named method that takes longer than the
-automatic choice is ended by its time limit, since it can't be the fastest. Where there are fewer rows than columns, LSMR
-with scaled columns finds a solution, but not that of least norm, which is what the automatic choice gives, and it is not
-compared. Misses are files on which the automatic choice takes more than 1.5 times the fastest; times below the floor of
-1 ms are taken for 1 ms, which is what a process takes to start.
+Each matrix of the folder is solved on the CPU without options, then with each method and preconditioner below; b = A x
+with a random x. A time is the sum of reordering, conversion, setup and solve in the report, in processor time of one
+thread (`processor_time.py`); reading is the same for all. The automatic choice is timed five times, a named method
+once, and four times more if it may be faster by a factor of 1.3; the smallest time counts. A named method that takes
+longer than the automatic choice is stopped by its time limit, since it can't be the fastest. If there are fewer rows
+than columns, LSMR with scaled columns is not compared: it finds another solution than that of least norm, which the
+automatic choice finds. Misses are files on which the automatic choice takes more than 1.5 times as long as the fastest
+method. Times below 1 ms count as 1 ms, which a process takes to start.
 """
 
 import argparse
@@ -39,7 +39,7 @@ SURROUNDINGS, _LIBRARY = environment()
 
 
 def seconds(binary, file, options, limit=None):
-    """Seconds and the report where the system was solved, else none."""
+    """Seconds and the report if the system was solved, else None."""
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         command = [binary, "solve", str(file), "--rhs", "a-random:1", "--device", "cpu", "-q"]
         command += ["--json", report.name, *options]

@@ -1,9 +1,9 @@
-"""Programs that tell seconds of wall-clock time, made to tell those of their processor instead.
+"""Makes programs report seconds of processor time instead of wall-clock time.
 
-Beside other work a solve of a millisecond takes ten by the clock on the wall; its processor time repeats within a few
-percent. A library that is loaded before the C library's answers `clock_gettime(CLOCK_MONOTONIC)`, which Rust's
-`Instant` asks, with the processor time of the process. It is right for programs of one thread that wait for nothing,
-so `RAYON_NUM_THREADS` is 1.
+While other programs run, a solve of a millisecond may take ten of wall-clock time; its processor time is reproducible
+within a few percent. A library that is loaded before the C library answers `clock_gettime(CLOCK_MONOTONIC)`, which
+Rust's `Instant` calls, with the processor time of the process. This is right for programs with one thread that wait for
+nothing, so `RAYON_NUM_THREADS` is 1.
 """
 
 import os
@@ -23,7 +23,7 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
 
 
 def environment():
-    """Environment variables for such a program, and the folder of the library, which must not be dropped before."""
+    """Environment variables for such a program, and the folder of the library, which must exist as long as it runs."""
     folder = tempfile.TemporaryDirectory()
     source, library = (pathlib.Path(folder.name) / name for name in ("clock.c", "clock.so"))
     source.write_text(SOURCE)

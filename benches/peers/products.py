@@ -1,9 +1,10 @@
-"""Sparse matrix-vector products of the peers: MKL (inspector-executor interface, called directly) and SciPy.
+"""Sparse matrix-vector products of MKL (inspector-executor interface, called directly) and SciPy.
 
     python benches/peers/products.py [poisson:160 box:100 elastic:50 ...] [--threads 2] [--seconds 1.5]
 
-Needs numpy, scipy and mkl (libmkl_rt). Prints one line a peer: best and median time, GB/s on compulsory bytes (matrix
-with 32-bit indices once, x once, y once), beside this machine's copy bandwidth (bytes read plus bytes written).
+Needs numpy, scipy and mkl (libmkl_rt). Prints one line per package: best and median time, GB/s on compulsory bytes
+(matrix with 32-bit indices once, x once, y once), and the copy bandwidth of this machine (bytes read plus bytes
+written).
 """
 
 import argparse
@@ -52,7 +53,7 @@ def timed(body, seconds):
 
 
 def copy_bandwidth(threads, seconds):
-    """GB/s, read plus written, of `threads` threads copying 512 MB."""
+    """GB/s, read plus written, of `threads` threads that copy 512 MB."""
     n = 1 << 26
     a, b = np.ones(n), np.zeros(n)
     bounds = np.linspace(0, n, threads + 1).astype(int)

@@ -1,9 +1,9 @@
-"""cuSPARSE's products, by ctypes: its CSR (both algorithms), COO, SELL and SpMM.
+"""cuSPARSE's products through ctypes: CSR (both algorithms), COO, SELL and SpMM.
 
-    python3 benches/peers/products_cusparse.py MATRIX.mtx[.gz] [COPIES]     times all but SpMM with a matrix of your own
+    python3 benches/peers/products_cusparse.py MATRIX.mtx[.gz] [COPIES]     times all but SpMM with a matrix from a file
 
-What `residua bench MATRIX.mtx --device cuda` measures, by cuSPARSE: medians of replays of captured graphs, vectors of
-ones. Needs CuPy and SciPy.
+The measurements of `residua bench MATRIX.mtx --device cuda` with cuSPARSE: medians of replays of captured graphs,
+vectors of ones. Needs CuPy and SciPy.
 """
 
 import ctypes, sys
@@ -74,7 +74,7 @@ class Cusparse:
         return d
 
     def products(self, a, t, x, y):
-        """(name, function) of each algorithm."""
+        """(name, function) for each algorithm."""
         p, n = lambda v: ctypes.c_void_p(v.data.ptr), ctypes.c_int64
         for name, algorithm in (("csr1", 2), ("csr2", 3)):
             yield name, self.product(self.csr(a, t), algorithm, t, x, y)
@@ -128,7 +128,7 @@ class Cusparse:
     def product(self, d, algorithm, t, x, y, keep=None):
         one, zero = self.scalars(t)
         dx, dy, size = self.vec(x, t), self.vec(y, t), ctypes.c_size_t()
-        # The arrays were made on another stream, and the library reads them now.
+        # The arrays were made on another stream, and the library reads them at once.
         cp.cuda.Device().synchronize()
         args = (self.handle, 0, one, d, dx, zero, dy, self.F[t], algorithm)
         self.ok(self.lib.cusparseSpMV_bufferSize(*args, ctypes.byref(size)))
@@ -142,7 +142,7 @@ class Cusparse:
         return run
 
     def block_products(self, a, t, x, y, columns):
-        """SpMM with row-major and column-major blocks, each algorithm."""
+        """SpMM with row-major and column-major blocks, by each algorithm."""
         n = ctypes.c_int64
         one, zero = self.scalars(t)
         for order_name, order in (("rows", 2), ("columns", 1)):
@@ -177,7 +177,7 @@ class Cusparse:
 
 
 def main():
-    """A matrix of a file, repeated along the diagonal, by each algorithm."""
+    """Times each algorithm with a matrix from a file, repeated along the diagonal."""
     import scipy.io, scipy.sparse
 
     from products_gpu import copy_speed, timed

@@ -1,12 +1,12 @@
-"""Checks and times the products of kernels/ on one GPU without any Rust, beside cuSPARSE in the same process.
+"""Checks and times the products of kernels/ on one GPU without any Rust, compared with cuSPARSE in the same process.
 
     python3 benches/peers/products_gpu.py check            every kernel against compensated sums on ragged shapes
-    python3 benches/peers/products_gpu.py bench [CASE ...]  beside cuSPARSE's CSR (both algorithms), COO and SELL-32
-    python3 benches/peers/products_gpu.py blocks [CASE ...] several vectors at once beside SpMM
+    python3 benches/peers/products_gpu.py bench [CASE ...]  compared with cuSPARSE's CSR (two algorithms), COO, SELL-32
+    python3 benches/peers/products_gpu.py blocks [CASE ...] several vectors at the same time, compared with SpMM
     python3 benches/peers/products_gpu.py tune [CASE ...]   sweeps the constants
 
-Needs CuPy. Matrices are made on the GPU. Each time is the median of replays of a captured graph (of 20 products where one takes
-under 50 us), so that neither side pays for Python; shares are of the copy bandwidth measured first.
+Needs CuPy. Matrices are made on the GPU. Each time is the median of replays of a captured graph (of 20 products if one
+takes less than 50 us), so that Python's time does not count. Bandwidths are relative to that of a copy, measured first.
 """
 
 import argparse, os, subprocess, sys, time, traceback
@@ -232,7 +232,7 @@ extern "C" __global__ void copy(const double4* x, double4* y, long long n) {
 
 
 def copy_speed(stream):
-    """By a kernel: a copy node of a graph is slower."""
+    """The bandwidth of a copy by a kernel, since a copy node of a graph is slower."""
     x, y = cp.zeros(1 << 28), cp.empty(1 << 28)
     ms = timed(lambda: COPY((1 << 18,), (256,), (x, y, np.int64(x.size // 4))), stream)
     return 16 * x.size / ms * 1e-6
@@ -264,7 +264,7 @@ def ours(a, t, v, x, y):
 
 
 def bench(names):
-    """A process a case: a library that fails spoils no other case."""
+    """Runs each case in its own process, so that a library that fails does not affect the other cases."""
     for name in names:
         for t in TYPES:
             child = os.fork()
@@ -305,7 +305,7 @@ def bench_one(name, t):
 
 
 def blocks(names):
-    """Several vectors at once, beside SpMM."""
+    """Several vectors at the same time, compared with SpMM."""
     for name in names:
         for t in TYPES:
             for vectors in (2, 4, 8, 16, 32) if name == names[0] else (8,):
@@ -495,7 +495,7 @@ def main():
         elif args.command != "compile":
             {"bench": bench, "blocks": blocks, "tune": tune}[args.command](args.cases or list(CASES))
     except Exception:
-        # A device that failed fails again in every destructor: leave without them.
+        # After a failure of the device, every destructor would fail again, so the process exits without them.
         traceback.print_exc()
         sys.stdout.flush()
         os._exit(1)

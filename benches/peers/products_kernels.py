@@ -1,4 +1,4 @@
-"""The kernels of products, launched as the library does it, and the formats that they read."""
+"""The kernels of products, launched as in the library, and the formats that they read."""
 
 import ctypes
 
@@ -46,7 +46,7 @@ extern "C" __global__ void pad(long long rows, int height, const int* sections, 
 
 
 def pad_columns(a, sections, columns, height, order=None):
-    """Padding is told by the column -1, in our SELL and in cuSPARSE's."""
+    """Marks padding by the column -1, for our SELL and for cuSPARSE's."""
     PAD(
         (4096,),
         (256,),
@@ -55,7 +55,7 @@ def pad_columns(a, sections, columns, height, order=None):
 
 
 def to_sell(a, t, height, order=None):
-    """offsets, lengths, columns, values; None where it would pad three times over."""
+    """offsets, lengths, columns, values; None if padding would make it more than three times as large."""
     sections = ceil(a.rows, height)
     if not sections:
         return None
@@ -92,7 +92,7 @@ def scalar(t, v):
 
 
 NULL = U(0)
-# Kernels may load the matrix before the previous launch ends, because no launch here writes it.
+# Kernels may read the matrix before the previous kernel has finished, because no kernel here writes to it.
 SETTLED = U32(1)
 
 
@@ -109,7 +109,7 @@ class Launch(ctypes.Structure):
 
 
 def early(f, grid, block, args, shared=0):
-    """A launch that starts while the one before it ends, as the library's: the kernel waits by itself."""
+    """Launches a kernel that may start before the previous one has finished, as in the library; it waits by itself."""
     types = {
         np.uint64: ctypes.c_uint64,
         np.uint32: ctypes.c_uint32,
@@ -226,7 +226,7 @@ def csr_stream(a, t, v, x, y, alpha=1, beta=0, dot=None, capacity=None, **c):
 
 
 def summed(t, tiles, dot, product):
-    """A product whose blocks leave sums: joined by the last block where they are few, else by a second launch."""
+    """A product whose blocks write partial sums. The last block adds up a few; many are added up by a second kernel."""
     partials, finished = cp.zeros(tiles + 4096, F[t]), cp.zeros(1, np.uint32)
     if tiles <= FEW:
         return lambda: product(partials, finished)
@@ -255,7 +255,7 @@ BALANCED = [
 
 
 def scattered(a):
-    """Whether x is read all over the vector: lines of 16 columns in windows of 4096 nonzeros."""
+    """Whether x is read at random all over, judged by lines of 16 columns in windows of 4096 nonzeros."""
     windows, lines = min(64, a.nnz // 4096), cp.zeros(1, np.uint64)
     kernel("column_spread.cu", "column_spread", THREADS=256, WINDOW=4096, LINE=16)(
         (windows,), (256,), (U(a.nnz), a.indices, lines)
@@ -264,7 +264,7 @@ def scattered(a):
 
 
 def balanced_class(a, t, v):
-    """As the library's tuning has it."""
+    """The same constants as in the library's tuning."""
     if a.nnz < 1 << 22 and not (a.nnz // 4 < a.rows and a.nnz >= 4096):
         return BALANCED[0]
     if scattered(a):
@@ -305,7 +305,7 @@ def csr_balanced(a, t, v, x, y, alpha=1, beta=0, **c):
 
 
 def bins(a, each, threads):
-    """Parts of rows and where each kind of them ends, as src/backend/cuda/product/bins.rs has them."""
+    """The parts of rows, and where each group of parts ends, as in src/backend/cuda/product/bins.rs."""
     lengths, offsets = cp.asnumpy(a.lengths).astype(np.int64), cp.asnumpy(a.offsets).astype(np.int64)
     parts, ends, below = [], [], -1
     for row in np.nonzero(lengths > 32 * each)[0]:
@@ -445,7 +445,7 @@ def sell(
 
 
 def csr_block(a, t, v, x, y, vectors, alpha=1, beta=0, lanes=None, width=None, tiles=None, steps=None, **c):
-    """By rows, or by tiles of equal work where rows are of very different lengths."""
+    """A product with several vectors: by rows, or by tiles of equal work if the lengths of rows differ much."""
     width = width or (16 // SIZE[t] if vectors % (16 // SIZE[t]) == 0 else 1)
     lanes = lanes or 1 << (ceil(vectors, width) - 1).bit_length()
     k = dict(SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, WIDTH=width, UNROLL=4, THREADS=128) | c
@@ -565,7 +565,7 @@ def coo(a, t, v, x, y, alpha=1, beta=0, atomic=False, items=7, threads=256):
 
 
 def ell(a, t, v, x, y, alpha=1, beta=0, unroll=8, threads=256, eager=None):
-    """As one section of all rows."""
+    """A product with ELL, stored as one section of all rows."""
     width = int(a.lengths.max()) if a.rows else 0
     if not a.rows or width * a.rows > 3 * a.nnz + 4096:
         return None
@@ -584,7 +584,7 @@ SECTION = 32
 
 
 def to_dia(a, t):
-    """Distances, and values in sections; None where it would pad three times over."""
+    """Distances, and values in sections; None if padding would make it more than three times as large."""
     rows = cp.searchsorted(a.offsets.astype(np.int64), cp.arange(a.nnz, dtype=np.int64), side="right") - 1
     place = a.indices.astype(np.int64) - rows + a.rows
     marks = cp.zeros(a.rows + a.columns + 1, np.uint8)

@@ -1,4 +1,4 @@
-"""Matrices of the products' checks and timings, made on the GPU."""
+"""Matrices for checking and timing products, made on the GPU."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ class Matrix:
         self.lengths = self.offsets[1:] - self.offsets[:-1] if rows else cp.zeros(0, np.uint32)
 
     def shape(self, group=32):
-        """Longest row, and nonzeros of the fullest group of rows."""
+        """The length of the longest row, and the number of nonzeros in the fullest group of rows."""
         if not self.rows:
             return 0, 0
         at = cp.minimum(cp.arange(0, self.rows + group, group), self.rows)
@@ -92,14 +92,14 @@ def with_lengths(name, columns, lengths, seed):
 
 
 def by_diagonals(name, rows, columns, distances):
-    """Every fifth entry is missing."""
+    """Diagonals at these distances, with every fifth entry missing."""
     lines = [[i + d for d in distances if 0 <= i + d < columns and (4 * i + d) % 5 != 4] for i in range(rows)]
     offsets = np.concatenate([[0], np.cumsum([len(line) for line in lines])]).astype(np.int64)
     return Matrix(name, rows, columns, cp.asarray(offsets), cp.asarray(np.concatenate(lines).astype(np.int64)))
 
 
 def arrow(n):
-    """Diagonal, first column and first row full."""
+    """A matrix whose diagonal, first column and first row are full."""
     i = cp.arange(1, n, dtype=np.int64)
     cols = cp.concatenate([cp.arange(n, dtype=np.int64), cp.stack([0 * i, i], axis=1).ravel()])
     return Matrix(
@@ -108,7 +108,7 @@ def arrow(n):
 
 
 def one_long(n, long):
-    """Three a row, and one row of `long` in the middle."""
+    """Three entries per row, and a row of `long` entries in the middle."""
     i = cp.arange(n, dtype=np.int64)
     lengths = cp.full(n, 3, np.int64)
     lengths[n // 2] = long

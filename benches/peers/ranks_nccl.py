@@ -1,6 +1,7 @@
-# Conjugate gradients on several GPUs as they are usually put together: rows by ranks, NCCL for sums and halos, cuSPARSE
-# for the product, cuBLAS for inner products, through PyTorch; an iteration each, captured in a graph, and launched one
-# by one. And NCCL alone: two sums of a double and a halo of 256^2 doubles each way.
+# Conjugate gradients on several GPUs as usually implemented: rows distributed over ranks, NCCL for sums and halos,
+# cuSPARSE for the product, cuBLAS for inner products, through PyTorch. One iteration is captured in a graph, which is
+# launched once per iteration. Also measured: NCCL alone, with two sums of a double and a halo of 256^2 doubles in each
+# direction.
 #
 #     python3 benches/peers/ranks_nccl.py [RANKS] [CASE...]        a case: 256x256x256 (7 points) or 4096x4096 (5 points)
 import os
@@ -16,7 +17,7 @@ ITERATIONS = 200
 
 
 def rows_of(dims, first, last):
-    """Rows first to last of the model problem, by offsets, columns and values. The first dimension is the slowest."""
+    """Rows first to last of the model problem as offsets, columns and values. The first dimension is the slowest."""
     n = int(np.prod(dims))
     row = np.arange(first, last)
     columns, values, there, step = [row], [np.full(row.size, 2.0 * len(dims))], [np.ones(row.size, bool)], 1
@@ -41,7 +42,7 @@ def csr(offsets, columns, values, width):
 
 
 class Part:
-    """The rows of a rank, their columns numbered: own ones, the plane before, the plane behind."""
+    """The rows of a rank. Columns are numbered: its own first, then the plane before its own, then the plane after."""
 
     def __init__(self, dims, rank, ranks):
         plane = int(np.prod(dims[1:]))
@@ -103,7 +104,7 @@ def seconds(work, times):
 
 
 def captured(work):
-    """The work as a graph, after three rounds that let libraries make what they need."""
+    """Captures the work as a graph, after three runs in which libraries allocate what they need."""
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         for _ in range(3):

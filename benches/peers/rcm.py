@@ -1,12 +1,13 @@
-"""Reverse Cuthill-McKee beside SciPy, on every symmetric matrix of a folder with an index.csv, and on large meshes.
+"""Reverse Cuthill-McKee compared with SciPy's, on every symmetric matrix of a folder with an index.csv and on large
+meshes.
 
 Usage: python benches/peers/rcm.py meshes FOLDER      writes the large meshes (a few minutes)
        python benches/peers/rcm.py BENCH FILE...      BENCH: the built bench, target/release/deps/graph-...
        python benches/peers/rcm.py BENCH --index FOLDER
        (cargo bench --bench graph --no-run prints the name of BENCH)
 
-Both are told that the pattern is symmetric (symmetric_mode=True, Adjacency::from_symmetric). Both: best of seven runs (three above 2^21 nonzeros, one where SciPy takes longer than a second), file
-reading not counted.
+Both know that the pattern is symmetric (symmetric_mode=True, Adjacency::from_symmetric). Times are the best of seven
+runs (three above 2^21 nonzeros, one if SciPy takes longer than a second), without reading the file.
 """
 
 import csv
@@ -99,7 +100,7 @@ def main():
     if paths[0] == "--index":
         paths = list(symmetric_files(paths[1]))
     ours = residua_rcm(bench, paths)
-    # A symmetric file that gives both triangles is refused: written as a general one it is not.
+    # A file that declares symmetry but lists both triangles is refused, so it is written again as a general one.
     with tempfile.TemporaryDirectory() as folder:
         general = {path: os.path.join(folder, f"{k}.mtx") for k, path in enumerate(paths) if path not in ours}
         for path, copy in general.items():

@@ -1,10 +1,11 @@
-"""Reading to CSR: residua beside SciPy (fast_matrix_market inside), on the files that benches/reading.rs makes, and on
-those that `scipy.sparse.save_npz` writes.
+"""Reading to CSR: residua compared with SciPy (which uses fast_matrix_market), on the files that benches/reading.rs
+makes, and on those that `scipy.sparse.save_npz` writes.
 
     cargo build --release --example read
     python benches/peers/reading.py target/release/examples/read FILE...
 
-Each run is a process of its own; runs alternate; the median of five is printed, with the extremes, and the most memory.
+Each run is a separate process; runs alternate. Printed are the median, smallest and largest of five, and the peak
+memory.
 """
 
 import json

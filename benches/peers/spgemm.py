@@ -1,10 +1,10 @@
-"""Sparse products A A and R A P by cuSPARSE (through CuPy), beside ours in the same run.
+"""Sparse products A A and R A P by cuSPARSE (through CuPy), compared with ours in the same run.
 
     python3 benches/peers/spgemm.py BENCH [CASE...]     BENCH is the binary of benches/multigrid_device.rs
 
 Cases: grid7, grid27, mesh (Delaunay, 10^6 points in random order), rmat, and rap-grid7, rap-mesh with prolongations of
-smoothed aggregation. Medians of five, device memory from the pools of both libraries, all of the product: lengths of
-rows, columns, values. The triple product is (R (A P)) on both sides. Needs CuPy and SciPy.
+smoothed aggregation. Times are medians of five, and include all of the product: lengths of rows, columns and values.
+Memory is that of both libraries' pools. The triple product is computed as R (A P) by both. Needs CuPy and SciPy.
 """
 
 import subprocess, sys, tempfile, time, os
@@ -120,7 +120,7 @@ def main(bench, cases):
                     f"{case:10} {a.shape[0]} rows, {a.nnz} entries; cuSPARSE {peer:8.2f} ms, {entries} entries",
                     flush=True,
                 )
-            except Exception as e:  # memory, above all
+            except Exception as e:  # out of memory, mostly
                 print(f"{case:10} cuSPARSE: {type(e).__name__} {str(e)[:90]}", flush=True)
             da = dp = dr = product = None
             cupy.get_default_memory_pool().free_all_blocks()

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Sparse systems solved by SuperLU (SciPy), UMFPACK and PETSc, each in a process of its own with a limit of time.
+"""Sparse systems solved by SuperLU (SciPy), UMFPACK and PETSc, each in its own process with a time limit.
 
     python3 benches/peers/systems.py MATRIX.mtx ... [--limit 120] [--peers superlu,superlu-mmd,umfpack,petsc-lu,...]
 
-b = A x with a random x. Printed: seconds from the matrix in memory to x (analysis, factors, solve), the same of
-processor time, the residual ||b - A x|| / ||b|| computed anew, and the most memory that the process had. UMFPACK and
-PETSc are those of the system (libumfpack, petsc4py); where one is missing its rows say so. The matrices are made by
-`residua generate`.
+b = A x with a random x. Printed are seconds from the matrix in memory to x (analysis, factors, solve), the same in
+processor time, the residual ||b - A x|| / ||b|| computed anew, and the peak memory of the process. UMFPACK and PETSc
+are those of the system (libumfpack, petsc4py); if one is missing, its rows say so. The matrices are made by `residua
+generate`.
 """
 
 import argparse, ctypes, ctypes.util, json, resource, subprocess, sys, time
@@ -17,7 +17,7 @@ PEERS = ["superlu", "superlu-mmd", "umfpack", "petsc-lu", "petsc-mumps", "petsc-
 
 
 def umfpack(a, b):
-    """UMFPACK through its C interface, whose solve refines by itself."""
+    """UMFPACK through its C interface; its solve includes iterative refinement."""
     lib = ctypes.CDLL(ctypes.util.find_library("umfpack"))
     a = a.tocsc()
     a.sort_indices()

@@ -4,7 +4,7 @@ use residua::generate::Random;
 use residua::{Backend, Csr, Cuda, Host, Scalar};
 use std::time::Instant;
 
-/// The fastest of a few runs in milliseconds, and the result of the last one.
+/// Returns the time of the fastest of a few runs in milliseconds, and the result of the last one.
 pub fn fastest<R>(
     cuda: &Cuda,
     runs: usize,
@@ -22,7 +22,7 @@ pub fn fastest<R>(
     Ok((best, last.expect("one run at least")))
 }
 
-/// A x for a random x: products with ones favour some methods.
+/// A x for a random x; a vector of ones would favour some methods.
 pub fn of_random_x<T: Scalar>(a: &Csr<T>) -> residua::Result<Vec<T>> {
     let mut random = Random::new(1);
     let solution: Vec<T> = (0..a.columns()).map(|_| T::from_f64(random.unit() - 0.5)).collect();

@@ -3,12 +3,12 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Functions are called until this time has passed, after one call to warm up.
+/// A function is called until this time has passed, after one call to warm up.
 const LONG_ENOUGH: Duration = Duration::from_secs(1);
-/// Minimum and maximum number of calls, of which the median is reported.
+/// The minimum and maximum number of calls.
 const CALLS: (usize, usize) = (10, 10_000);
 
-/// Functions of which one call processes a number of things of a kind: bytes, elements.
+/// Times functions that process an amount of something per call: bytes or elements.
 pub struct Timed {
     amount: f64,
     unit: &'static str,
@@ -17,19 +17,19 @@ pub struct Timed {
 }
 
 impl Timed {
-    /// Words on the command line choose among the functions.
+    /// Words on the command line select functions.
     pub fn new(amount: usize, unit: &'static str) -> Self {
         let only = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
         Timed { amount: amount as f64, unit, only }
     }
 
-    /// Prints the median, the least and the greatest time of a call, and the amount of work per second.
+    /// Prints the median, smallest and largest time of a call, and the amount of work per second.
     pub fn time<R>(&self, name: &str, mut work: impl FnMut() -> R) {
         self.time_of(name, || (), |()| work());
     }
 
-    /// As [`time`](Self::time), of a work that uses up its input. Neither to make the input nor to drop the result
-    /// counts.
+    /// Like [`time`](Self::time), for a function that consumes its input. Making the input and dropping the result are
+    /// not timed.
     pub fn time_of<P, R>(&self, name: &str, mut input: impl FnMut() -> P, mut work: impl FnMut(P) -> R) {
         if !self.only.is_empty() && !self.only.iter().any(|word| name.contains(&**word)) {
             return;

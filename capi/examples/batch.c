@@ -1,4 +1,4 @@
-/* Four systems of two unknowns at once, the third one singular: each has a verdict, and none touches another. */
+/* Four systems of two unknowns each, solved in one call; the third is singular, which does not affect the others. */
 #include "residua.h"
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ int main(void) {
             if (!(fabs(x[2 * s + i] - expected[2 * s + i]) < 1e-12))
                 return 1;
     }
-    /* One pattern, two systems: a lower triangle. */
+    /* Two systems with one pattern, a lower triangle. */
     const uint64_t offsets[] = {0, 1, 3};
     const uint32_t columns[] = {0, 0, 1};
     const double entries[] = {2, 1, 1, 4, 4, 2}, right[] = {2, 2, 4, 6};
@@ -32,7 +32,7 @@ int main(void) {
         if (!(fabs(x[0] - 1) + fabs(x[1] - 1) + fabs(x[2] - 1) + fabs(x[3] - 1) < 1e-6))
             return 1;
     }
-    /* Without values, or with a method that does not exist, nothing is solved. */
+    /* A call without values, or with a method that does not exist, solves nothing. */
     if (residua_solve_batch(RESIDUA_FLOAT64, 2, 2, offsets, columns, NULL, 1, right, x, 0, NULL, NULL, NULL) !=
         RESIDUA_NULL_POINTER)
         return 1;

@@ -60,7 +60,7 @@ static void status_is(residua_report *report, const char *expected) {
 }
 
 int main(void) {
-    /* The diagonal grows, and a smaller entry stands above it: A^T has it below. */
+    /* The diagonal grows, and each column has a smaller entry above it; in A^T it is below. */
     int32_t offsets[N + 1], columns[2 * N], entries = 0;
     double values[2 * N], b[N], x[N] = {0}, y[N] = {0};
     for (int i = 0; i < N; i++) {
@@ -75,7 +75,7 @@ int main(void) {
     residua_solver *solver = NULL, *transposed = NULL;
     residua_report *report = NULL;
 
-    /* With the preconditioner few iterations do. */
+    /* With the preconditioner, few iterations are enough. */
     CHECK(residua_options_create(&options) == RESIDUA_OK);
     CHECK(residua_options_set(options, "tolerance", "1e-10") == RESIDUA_OK);
     CHECK(residua_options_set_preconditioner(options, by_diagonal, &told) == RESIDUA_OK);
@@ -89,7 +89,7 @@ int main(void) {
     CHECK(told.calls > 0 && told.iterations > 0 && told.iterations < 20 && told.lines > 0 && told.saw_outcome);
     CHECK(residua_set_log(NULL, NULL, 0) == RESIDUA_OK);
     CHECK(residua_solver_transposed(solver, &transposed) == RESIDUA_UNSUPPORTED);
-    /* Twice the values, half the solution. */
+    /* With values twice as large, the solution is half as large. */
     for (int k = 0; k < entries; k++)
         values[k] *= 2;
     CHECK(residua_solver_update(solver, values, entries) == RESIDUA_OK);
@@ -106,7 +106,7 @@ int main(void) {
     CHECK(residua_solver_destroy(solver) == RESIDUA_OK);
     CHECK(residua_options_set_preconditioner(options, NULL, NULL) == RESIDUA_OK);
 
-    /* An observer ends a solve, and a request to stop ends it and the next. */
+    /* An observer ends a solve; a request to stop ends it and the next one. */
     CHECK(residua_options_set(options, "method", "gmres") == RESIDUA_OK);
     CHECK(residua_options_set(options, "preconditioner", "none") == RESIDUA_OK);
     CHECK(residua_solver_from_csr(&solver, options, RESIDUA_FLOAT64, N, N, entries, 0, 32, offsets, 32, columns,

@@ -1,5 +1,5 @@
-/* Arrays on a GPU and a stream of the caller: a matrix from CSR and from COO, a time loop with new values, and no call
- * that waits for the GPU but the last. CUDA's driver is loaded at run time; without a GPU there is nothing to do. */
+/* Arrays on a GPU and a stream of the caller: a matrix from CSR and from COO, and a time loop with new values. Only the
+ * last call waits for the GPU. CUDA's driver is loaded at run time; without a GPU the program does nothing. */
 #include "residua.h"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 enum { N = 20000, SLOW = 1 << 28, STEPS = 4 };
 typedef unsigned long long address;
 
-/* What this program needs of the driver, as cuda.h declares it. */
+/* The driver's functions that this program uses, declared as in cuda.h. */
 static int (*init)(unsigned), (*retain)(void **, int), (*enter)(void *), (*allocate)(address *, size_t);
 static int (*stream_create)(void **, unsigned), (*stream_wait)(void *);
 static int (*to_device)(address, const void *, size_t, void *), (*to_host)(void *, address, size_t, void *);
@@ -87,7 +87,7 @@ int main(void) {
                                          AT(device_columns), AT(device_values), stream) == RESIDUA_OK);
     for (int step = 0; step < STEPS; step++) {
         int32_t converged = 0;
-        /* A slow producer: without an order between streams the solve would find what was there before. */
+        /* Slow work before the copies: a solve that did not wait for the stream would read the old values. */
         for (int turn = 0; turn < 40; turn++)
             CHECK(set(slow, (unsigned char)turn, SLOW, stream) == 0);
         CHECK(to_device(device_values, values[step], sizeof values[step], stream) == 0);
@@ -103,13 +103,13 @@ int main(void) {
     for (int step = 0; step < STEPS; step++)
         for (int i = 0; i < N; i++)
             CHECK(x[step][i] - (1 + i % 7) < 1e-8 && x[step][i] - (1 + i % 7) > -1e-8);
-    /* What can be seen of a mistake: an array on the host, and vectors that overlap. */
+    /* Mistakes that are detected: an array on the host, and vectors that overlap. */
     CHECK(residua_solver_solve_device(solver, 1, b[0], N, AT(device_x), N, stream, &report) ==
           RESIDUA_INVALID_ARGUMENT);
     CHECK(residua_solver_solve_device(solver, 1, AT(device_x), N, AT(device_x), N, stream, &report) ==
           RESIDUA_INVALID_ARGUMENT);
     CHECK(residua_solver_destroy(solver) == RESIDUA_OK);
-    /* Offsets of 64 bits from 0, columns of 32 bits: a copy of the columns that counts from 0 too. */
+    /* Offsets of 64 bits and columns of 32 bits, both counted from 0. */
     for (int64_t k = 0; k < entries; k++)
         columns[k]--;
     address device_offsets = on_gpu(offsets, sizeof offsets, stream);
@@ -122,7 +122,7 @@ int main(void) {
     CHECK(to_host(x[0], device_x, sizeof zero, stream) == 0 && stream_wait(stream) == 0);
     for (int i = 0; i < N; i++)
         CHECK(x[0][i] - (1 + i % 7) < 1e-8 && x[0][i] - (1 + i % 7) > -1e-8);
-    /* A column beyond the matrix is found where it lies. */
+    /* A column index beyond the matrix is detected on the GPU. */
     columns[5] = N;
     CHECK(to_device(device_columns, columns, sizeof columns, stream) == 0);
     residua_solver *none = NULL;

@@ -1,4 +1,4 @@
-/* -u'' = 1 on 100 points whose rows the processes of MPI_COMM_WORLD share, cut unevenly; x is known. */
+/* -u'' = 1 on 100 points. The rows are distributed unevenly over the processes of MPI_COMM_WORLD; x is known. */
 #include "residua.h"
 #include <mpi.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
         }
     }
     CHECK(residua_solver_destroy(solver) == RESIDUA_OK);
-    /* The last process has a column that there is none of: all of them hear of it. */
+    /* The last process gives a column that does not exist: all processes get the error. */
     if (rank == size - 1)
         columns[0] = N;
     int32_t status = residua_solver_create_distributed(&solver, options, comm, RESIDUA_FLOAT64, rows, N, entries, 0, 32,

@@ -1,5 +1,5 @@
 /* Options that are arrays: the null space of a problem with Neumann conditions all around, the points of a mesh, and
-   vectors that are nearly taken to zero. Solutions are checked by b - A x. */
+vectors that A maps almost to zero. Solutions are checked by b - A x. */
 #include "residua.h"
 #include <math.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ static double residual(double beyond) {
     return largest;
 }
 
-/* Makes a solver with these options, solves from zero and gives the report's number of that name. */
+/* Creates a solver with these options, solves from zero, and returns the number of this name from the report. */
 static double solve(residua_options *options, int64_t entries, const char *name) {
     residua_solver *solver = NULL;
     residua_report *report = NULL;
@@ -78,7 +78,7 @@ int main(void) {
             CHECK(residua_options_set_null_space(options, RESIDUA_FLOAT64, N, 1, ones) == RESIDUA_OK);
         else
             CHECK(residua_options_set(options, "null_space", "constants") == RESIDUA_OK);
-        /* The mean of b is beyond the range: its norm is the root of N times as large. */
+        /* The constant part of b is outside the range of A: a vector with the norm |mean| sqrt(N). */
         CHECK(fabs(solve(options, entries, "outside_range") - fabs(mean) * sqrt(N)) < 1e-9);
         CHECK(residual(mean) < 1e-8);
         sum = 0;

@@ -41,7 +41,7 @@ pub(crate) trait Engine: Send {
         None
     }
 
-    /// A solver of the transposed matrix.
+    /// Returns a solver of the transposed matrix.
     fn transposed(&self) -> Answer<Box<dyn Engine>> {
         Err(Fault::new(
             RESIDUA_UNSUPPORTED,

@@ -40,9 +40,9 @@ unsafe impl Send for Callback {}
 unsafe impl Sync for Callback {}
 
 impl Callback {
-    /// y from x; a code other than 0 is kept in `failed`.
+    /// Computes y from x. A code other than 0 is stored in `failed`.
     fn call<T>(&self, x: &[T], y: &mut [T], failed: &AtomicI32) -> residua_core::Result<()> {
-        // SAFETY: x and y are of as many elements as are told; the rest is the caller's own.
+        // SAFETY: x and y have the lengths that are passed; the caller vouches for the rest.
         let code =
             unsafe { (self.apply)(self.user, x.len() as i64, x.as_ptr().cast(), y.as_mut_ptr().cast()) };
         if code == 0 {
@@ -79,10 +79,10 @@ impl<T: Scalar> Preconditioner<T, Host> for Applied<'_> {
     }
 }
 
-/// What such a solver multiplies with.
+/// The matrix or function that the solver multiplies with.
 enum Operator<T: Scalar> {
     Function(Callback, usize),
-    /// A matrix, with the map of new values if these come in another order.
+    /// A matrix, with the map for new values if the caller gives them in another order.
     Stored(Box<(Csr<T>, Option<Assembly<Host>>)>),
 }
 

@@ -1,5 +1,5 @@
 //! The table of handles. A handle is a number disguised as a pointer: it is looked up, never dereferenced, and no
-//! number is used twice. So a handle that was destroyed, or never existed, is recognised.
+//! number is used twice. A handle that was destroyed, or never existed, is therefore recognised.
 
 use crate::engine::Engine;
 use crate::observe::Observer;
@@ -18,7 +18,7 @@ pub(crate) enum Object {
     Report(Arc<Filed>),
 }
 
-/// A solver, with what can be reached while it is at work.
+/// A solver, with what other threads can use while it solves.
 pub(crate) struct Held {
     /// None if it cannot be cancelled.
     pub(crate) canceller: Option<Canceller>,

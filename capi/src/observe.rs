@@ -1,4 +1,4 @@
-//! What a caller hears of a solve while it runs, and stopping it: observers, cancellation, the log.
+//! Observers, cancellation and the log: how a caller follows a solve while it runs, and stops it.
 
 use crate::report::Filed;
 use crate::solver::{engine, residua_solver};
@@ -33,14 +33,13 @@ pub(crate) struct Observer {
     user: *mut c_void,
 }
 
-// SAFETY: the header asks for a function that the thread which solves may call, whichever that is; calls are one at a
-// time, since a solver is used by one call at a time.
+// SAFETY: the header requires a function that any thread may call, and one call of a solver at a time.
 unsafe impl Send for Observer {}
 
 impl Observer {
-    /// Tells of an iteration; breaks if the observer wants the solve to end.
+    /// Reports an iteration to the observer. Breaks if the observer ends the solve.
     pub(crate) fn tell(&self, right_hand_side: usize, iteration: usize, norm: f64) -> ControlFlow<()> {
-        // SAFETY: the caller of residua_solver_set_observer promises a function of this kind.
+        // SAFETY: the caller of residua_solver_set_observer guarantees such a function.
         match unsafe { (self.function)(self.user, right_hand_side as i64, iteration as i64, norm) } {
             0 => ControlFlow::Continue(()),
             _ => ControlFlow::Break(()),
@@ -48,7 +47,7 @@ impl Observer {
     }
 }
 
-/// [`Observer::tell`] if there is one.
+/// Returns a closure that calls [`Observer::tell`], if there is an observer.
 pub(crate) fn told(observer: Option<Observer>) -> impl FnMut(&Progress) -> ControlFlow<()> {
     move |now| match observer {
         Some(observer) => observer.tell(now.right_hand_side, now.iteration, now.residual_norm),
@@ -107,7 +106,7 @@ struct Log {
     most: i32,
 }
 
-// SAFETY: the header asks for a function that any thread may call.
+// SAFETY: the header requires a function that any thread may call.
 unsafe impl Send for Log {}
 
 static LOG: Mutex<Option<Log>> = Mutex::new(None);
@@ -132,14 +131,14 @@ pub unsafe extern "C" fn residua_set_log(log: residua_log, user: *mut c_void, le
     })
 }
 
-/// Gives the log what a report says.
+/// Passes the lines of a report to the log.
 pub(crate) fn log(filed: &Filed) {
     // Not locked during the calls, which may call the library.
     let set = *LOG.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(Log { function, user, most }) = set else { return };
     for (level, line) in filed.lines().filter(|(level, _)| *level <= most) {
         let line = CString::new(line.replace('\0', "?")).unwrap_or_default();
-        // SAFETY: the caller of residua_set_log promises a function of this kind.
+        // SAFETY: the caller of residua_set_log guarantees such a function.
         unsafe { function(user, level, line.as_ptr()) };
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct Filed {
     outcome: Outcome,
     numbers: Vec<(&'static str, f64)>,
     texts: Vec<(&'static str, String)>,
-    /// Lines of the trail that are decisions; attempts follow.
+    /// The number of lines of the trail that are decisions; the other lines are attempts.
     decisions: usize,
 }
 
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn residua_report_text(
             while !told.is_char_boundary(end) {
                 end -= 1;
             }
-            // SAFETY: end + 1 <= capacity, for which the caller promises room.
+            // SAFETY: end + 1 <= capacity, and the caller guarantees room for that.
             unsafe {
                 std::ptr::copy_nonoverlapping(told.as_ptr(), buffer.cast(), end);
                 *buffer.add(end) = 0;

@@ -67,7 +67,7 @@ fn put(solver: *mut *mut residua_solver, make: impl FnOnce() -> Answer<Box<dyn E
             return Err(Fault::null("solver"));
         }
         let made = give(Object::Solver(Arc::new(Held::new(make()?))));
-        // SAFETY: not null, and the entries' callers promise room for a handle.
+        // SAFETY: the pointer is not null, and the caller guarantees room for a handle.
         unsafe { *solver = made };
         Ok(())
     })
@@ -409,7 +409,7 @@ pub unsafe extern "C" fn residua_solver_solve(
     x_length: i64,
     report: *mut *mut residua_report,
 ) -> i32 {
-    // SAFETY: the caller promises what `solve` needs, and one report is an array of length one.
+    // SAFETY: guaranteed by the caller; one report is an array of length one.
     guard(|| unsafe { solve(solver, 1, (b, b_length), (x, x_length), None, report) })
 }
 
@@ -477,7 +477,7 @@ unsafe fn solve(
     };
     for (k, filed) in filed.into_iter().enumerate() {
         log(&filed);
-        // SAFETY: there are at most `count` reports, for which the caller promises room.
+        // SAFETY: there are at most `count` reports, and the caller guarantees room for them.
         unsafe { *reports.add(k) = give(Object::Report(Arc::new(filed))) };
     }
     Ok(())
@@ -506,7 +506,7 @@ pub unsafe extern "C" fn residua_solver_history(
         let inside = engine.idle()?;
         let history = inside.engine.history(number);
         for (k, &norm) in history.iter().take(capacity).enumerate() {
-            // SAFETY: k < capacity, for which the caller promises room.
+            // SAFETY: k < capacity, and the caller guarantees room for that.
             unsafe { *norms.add(k) = norm };
         }
         if !length.is_null() {

@@ -8,7 +8,7 @@ use num_complex::Complex;
 use residua_core::Scalar;
 use std::ffi::c_void;
 
-/// Both sizes, and their product as a number of elements.
+/// Both sizes, and the number of elements, which is their product.
 fn elements(what: &str, first: i64, second: i64) -> Answer<(usize, usize, usize)> {
     let (first, second) = (length(what, first)?, length(what, second)?);
     let all = first.checked_mul(second);

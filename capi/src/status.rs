@@ -100,7 +100,7 @@ pub(crate) unsafe fn text<'a>(what: &str, text: *const c_char) -> Answer<&'a str
     if text.is_null() {
         return Err(Fault::null(what));
     }
-    // SAFETY: the caller's promise above.
+    // SAFETY: guaranteed by the caller.
     let bytes = unsafe { CStr::from_ptr(text) };
     bytes.to_str().map_err(|_| Fault::argument(format!("{what} is not UTF-8")))
 }

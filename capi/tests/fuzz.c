@@ -1,4 +1,4 @@
-/* Random calls with random handles, null pointers and arguments, from a fixed seed. Arrays are as long as is told. */
+/* Random calls with random handles, null pointers and arguments, from a fixed seed. Arrays have the lengths passed. */
 #include "residua.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static uint32_t below(uint32_t n) {
 }
 static int32_t apply(void *user, int64_t n, const void *x, void *y) {
     (void)user;
-    /* Of a type that is not known here: what is written is as long as the shortest one. */
+    /* The type is not known here, so only as many bytes are written as the shortest type has. */
     memcpy(y, x, (size_t)n * sizeof(float));
     return below(50) == 0;
 }
@@ -62,14 +62,14 @@ int main(int argc, char **argv) {
         case 8: status = residua_report_converged(h, &flag); break;
         case 9: status = residua_report_number(h, names[below(8)], &number); break;
         case 10: status = residua_report_text(h, names[below(8)], text, below(16), &bytes); break;
-        /* Arrays on the host where they should be on a GPU, a stream that is the default one. */
+        /* Arrays on the host instead of a GPU, with the default stream. */
         case 11: status = residua_solver_from_csr_device((residua_solver **)&made, below(2) ? h : NULL, type, n, n,
                                                          entries, base, bits, offsets, bits, columns, data, NULL); break;
         case 12: status = residua_solver_from_coo_device((residua_solver **)&made, NULL, type, n, n, entries, base, bits,
                                                          below(9) ? rows : NULL, columns, data, NULL); break;
         case 13: status = residua_solver_solve_device(h, below(3), data, n, x, n, NULL, (residua_report **)&made); break;
         case 14: status = residua_solver_update_device(h, data, entries, NULL); break;
-        /* MPI has not begun. It is looked for at each call, which takes its time. */
+        /* MPI is not initialised. Each call searches for its library, which takes long, so calls are few. */
         case 15: status = below(50) ? RESIDUA_OK : residua_solver_create_distributed(
                      (residua_solver **)&made, below(2) ? h : NULL, 0, type, n, n, entries, base, bits, offsets, bits,
                      columns, data); break;

@@ -92,7 +92,7 @@ impl Banded {
         Err(PyTypeError::new_err("values of float64 or complex128 are needed"))
     }
 
-    /// Whether A is regular beyond doubt.
+    /// True if A is certainly regular.
     #[getter]
     fn is_regular(&self) -> bool {
         match &self.0 {
@@ -101,8 +101,8 @@ impl Banded {
         }
     }
 
-    /// How many diagonals there are below the main one and above, and A column by column, each from the diagonal that is
-    /// farthest above to the one farthest below.
+    /// The numbers of diagonals below and above the main one, and A column by column; each column goes from the
+    /// farthest diagonal above to the farthest one below.
     fn diagonals<'py>(&self, py: Python<'py>) -> ((usize, usize), Bound<'py, PyAny>) {
         match &self.0 {
             Typed::Real(banded) => (banded.widths(), banded.diagonals().to_pyarray(py).into_any()),
@@ -110,7 +110,7 @@ impl Banded {
         }
     }
 
-    /// x of A x = b, of A^T ("T") or of A^H ("H"); None unless A is regular and x is shown good.
+    /// x of A x = b, of A^T ("T") or of A^H ("H"). None unless A is regular and x is shown to be accurate.
     fn solve<'py>(
         &self,
         py: Python<'py>,
@@ -120,7 +120,7 @@ impl Banded {
         self.solve_by(py, b, Some(op_of(trans)?))
     }
 
-    /// x of A x = b; None unless it is shown good, for which a small residual in all rows is enough.
+    /// x of A x = b. None unless it is shown to be accurate, for which a small residual in all rows is enough.
     fn solve_once<'py>(&self, py: Python<'py>, b: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.solve_by(py, b, None)
     }

@@ -13,7 +13,7 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// How systems end, by the numbers in the array of outcomes.
+/// The outcomes of systems, by their numbers in the array of outcomes.
 const WORDS: [&str; 11] = [
     "converged",
     "precision_limit",
@@ -52,7 +52,7 @@ macro_rules! typed {
     };
 }
 
-/// Which entries are stored.
+/// The pattern: dense with a number and size of systems, one for all systems, or one for each.
 enum Shape {
     Dense(usize, usize),
     All(usize, Vec<u64>, Vec<u32>),
@@ -69,7 +69,7 @@ impl Shape {
     }
 }
 
-/// Tolerances, whether rows count in units of their own, and the method.
+/// Relative and absolute tolerance, whether rows are divided by their norms, and the method.
 type Goal = (Option<f64>, f64, bool, String);
 
 impl<T: Value> Kept<T> {
@@ -105,7 +105,7 @@ impl<T: Value> Kept<T> {
         }
     }
 
-    /// With arrays of NumPy.
+    /// Solves with arrays of NumPy.
     fn solve(&mut self, py: Python<'_>, [values, b, x]: [&Bound<'_, PyAny>; 3]) -> PyResult<()> {
         let other =
             |_| PyTypeError::new_err("arrays of one dimension and of the type of the batch are needed");
@@ -125,7 +125,7 @@ impl<T: Value> Kept<T> {
     }
 
     /// Solves with arrays on the batch's GPU: each of `values`, `b` and `x` is an address and a number of elements.
-    /// `long`: whether to listen for Ctrl-C, which takes a thread.
+    /// `long`: whether the solve may take long, so that a second thread has to listen for Ctrl-C.
     fn solve_there(
         &mut self,
         py: Python<'_>,
@@ -158,7 +158,8 @@ impl<T: Value> Kept<T> {
     }
 }
 
-/// Outcomes by their numbers, whether x is an answer, residuals, iterations, and how many were solved one by one.
+/// Outcomes by their numbers, whether x is an answer, residuals, iterations, and the number of systems that were solved
+/// one by one.
 type Told<'py> = (
     Bound<'py, PyArray1<u8>>,
     Bound<'py, PyArray1<bool>>,
@@ -186,18 +187,18 @@ fn told<'py>(py: Python<'py>, verdicts: &Verdicts) -> Told<'py> {
     )
 }
 
-/// Many systems of one kind.
+/// Many systems with values of one type.
 #[pyclass(frozen, module = "residua._residua")]
 pub(crate) struct Batches {
     typed: Mutex<Typed>,
-    /// Whether the last solve on the GPU left no system to the CPU, so that the next one will hardly take long.
+    /// True if the last solve on the GPU left no system to the CPU, so that the next one will hardly take long.
     quick: AtomicBool,
 }
 
 #[pymethods]
 impl Batches {
-    /// Of a type, on the CPU or on a GPU, from how many systems and either the size of dense ones or the rows of sparse
-    /// ones: offsets and columns of one pattern, or of all with the starts of each.
+    /// Makes systems with values of a type, on the CPU or on a GPU. Dense ones are given by their number and size,
+    /// sparse ones by offsets and columns of one pattern, or of all patterns with the row at which each begins.
     #[new]
     #[pyo3(signature = (dtype, ordinal, systems, size, starts, offsets, columns, goal))]
     #[allow(clippy::too_many_arguments, reason = "Python's arguments")]

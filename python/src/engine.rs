@@ -97,7 +97,7 @@ pub(crate) fn no_array(array: &Bound<'_, PyAny>) -> PyErr {
 /// A solver for a matrix: the compiled half of `residua.Solver`.
 #[pyclass(frozen, module = "residua._residua")]
 pub(crate) struct Engine {
-    /// None after the solver was given up in a forked process.
+    /// None after the solver was abandoned in a forked process.
     typed: Mutex<Option<Typed>>,
     /// The thread that solves at the moment, see [`thread`]; 0 if none does.
     solving: AtomicU64,
@@ -175,7 +175,7 @@ fn solved<T: Value>(
     })
 }
 
-/// Solves by factors that are at hand.
+/// Solves with the factors of an earlier solve.
 fn solved_quickly<T: Value>(
     b: PyReadonlyArray1<'_, T>,
     py: Python<'_>,
@@ -372,9 +372,9 @@ impl Engine {
         by_type!(b, solved(x, self, observer.as_ref(), several))
     }
 
-    /// Solves for right-hand sides one after another, transposed or not, by factors that an earlier solve has left and
-    /// without a report. False if there are none, or if an x was not shown good by one product: x is then not to be
-    /// used.
+    /// Solves for right-hand sides one after another, transposed or not, with the factors of an earlier solve and
+    /// without a report. False if there are none, or if one product does not show that x is accurate; x must then not
+    /// be used.
     fn solve_quickly(&self, b: &Bound<'_, PyAny>, x: &Bound<'_, PyAny>, transposed: bool) -> PyResult<bool> {
         let py = b.py();
         by_type!(b, solved_quickly(py, x, self, transposed))

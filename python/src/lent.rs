@@ -63,7 +63,7 @@ unsafe extern "C" fn free(managed: *mut c_void) {
 }
 
 /// # Safety
-/// Called by Python alone, as the destructor of a capsule.
+/// Only Python may call this, as the destructor of a capsule.
 unsafe extern "C" fn capsule_goes(capsule: *mut ffi::PyObject) {
     // SAFETY: Python passes the capsule. If it still has its first name, no consumer has taken it, and it points to the
     // structure that it was made with.
@@ -106,7 +106,7 @@ impl Lent {
         Ok(Self { memory: Mutex::new(Some(memory)), ordinal, len, code, bits })
     }
 
-    /// The vector's address, until it has been passed on.
+    /// The vector's address; an error after it has been passed on.
     #[getter]
     fn address(&self) -> PyResult<u64> {
         let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);

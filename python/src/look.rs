@@ -50,7 +50,7 @@ fn drawn<T: Value>(
     detached(py, &Work::default(), || spy_svg(&arrays.to_csr(&Host)?, name))?.map_err(raise)
 }
 
-/// The places of a matrix's entries as a picture: the text of an SVG file.
+/// A picture of the positions of a matrix's entries: the text of an SVG file.
 #[pyfunction]
 pub(crate) fn spy(
     py: Python<'_>,

@@ -9,7 +9,7 @@ use residua::{Csr, Host, Scalar};
 
 pub(crate) use residua::assemble::Layout;
 
-/// Indices or offsets of either width.
+/// Indices or offsets of 32 or 64 bits.
 #[derive(FromPyObject)]
 pub(crate) enum Indices<'py> {
     Short(PyReadonlyArray1<'py, i32>),

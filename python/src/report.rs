@@ -44,7 +44,7 @@ impl Report {
     }
 }
 
-/// A value that reports of both kinds have.
+/// A value that both types of reports have.
 macro_rules! of {
     ($self:ident, $report:ident => $value:expr) => {
         match &$self.told {
@@ -259,7 +259,7 @@ impl Report {
         }
     }
 
-    /// The device on which it was computed.
+    /// The device on which the solve ran.
     #[getter]
     fn device(&self) -> &str {
         match &self.told {

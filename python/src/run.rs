@@ -24,7 +24,7 @@ pyo3::create_exception!(
 /// With at least this number of entries a setup may take long, so a separate thread listens for Ctrl-C.
 pub(crate) const LONG: usize = 20_000;
 
-/// Maximum time until a Ctrl-C is noticed.
+/// The longest time until a Ctrl-C is noticed.
 const ATTENTION: Duration = Duration::from_millis(50);
 
 /// The process that first computed, and the one that first opened a GPU; 0 if there is none yet.

@@ -1,7 +1,7 @@
 //! A Krylov method that shows its iterates.
 //!
 //! A method adds up steps, in units of a power of two near ||b||; its driver adds them to x when the method ends or
-//! restarts. So the iterate is x at the last restart plus the steps since.
+//! restarts. The iterate is therefore x at the last restart plus the steps since then.
 
 use crate::engine::Value;
 use residua::backend::{Alone, Space};
@@ -10,7 +10,7 @@ use residua::{Host, LinearOperator, Real, Result, Scalar};
 use std::fmt;
 use std::sync::Mutex;
 
-/// Called with an iterate; if a method has iterates only at the ends of its cycles, it is called then.
+/// Called with an iterate. A method that has iterates only at the ends of its cycles calls it there.
 pub(crate) type Show<'a, T> = &'a (dyn Fn(&[T]) + Sync);
 
 /// The method `M`, which writes each iterate to `latest`, or passes that of each cycle to `show`.
@@ -37,7 +37,7 @@ impl<'a, T: Value, M: Method<T, Host>> Watched<'a, T, M> {
         self.method.cycle().is_some()
     }
 
-    /// Computes the iterate.
+    /// Writes the current iterate to `latest`.
     fn take_down(&mut self) {
         let mut latest = self.latest.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let steps = self.method.vectors().steps;
@@ -45,9 +45,9 @@ impl<'a, T: Value, M: Method<T, Host>> Watched<'a, T, M> {
         latest.extend(self.base.iter().zip(steps.iter()).map(|(&x, &step)| x + self.unit * step));
     }
 
-    /// Takes the x from which the driver starts. `steps` holds it, unless its residual differs from the one that the
-    /// method is to start from, which means that the driver has dropped these steps. The first start gives the unit,
-    /// that of the residual.
+    /// Takes over the x from which the driver starts, and at the first start the unit of the steps. `steps` holds x,
+    /// unless b - A x differs much from the residual that the method starts from: the driver has then dropped these
+    /// steps.
     fn rebase(&mut self, a: &dyn LinearOperator<T, Host>) -> Result<()> {
         let Vectors { steps, residual, .. } = self.method.vectors();
         a.apply(&Host, steps, &mut self.room)?;

@@ -1,4 +1,4 @@
-"""What all tests share: the folder of real matrices, and SciPy's tests that do not hold here."""
+"""For all tests: the folder of real matrices, and the tests of SciPy that residua does not pass."""
 
 import os
 import pathlib
@@ -6,12 +6,12 @@ import pathlib
 import pytest
 from hypothesis import settings
 
-# Every run draws the same examples. With others each time, the gate may fail for reasons that have nothing to do with
-# the change.
+# Every run draws the same examples. With new ones each time, a test might fail for reasons that have nothing to do
+# with the change under test.
 settings.register_profile("fixed", derandomize=True)
 settings.load_profile("fixed")
 
-#: Of SciPy's own tests, those that residua does not pass, each with the reason; DEVIATIONS.md says more.
+#: The tests of SciPy that residua does not pass, each with the reason; DEVIATIONS.md says more.
 DEVIATIONS = {
     "TestFactorized::test_call_with_cast_to_complex_without_umfpack": "complex right-hand sides are solved for",
     "TestSplu::test_bad_inputs": "complex right-hand sides are solved for, and of a wrong size a ValueError",

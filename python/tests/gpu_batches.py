@@ -1,5 +1,5 @@
-"""Batches on a GPU, for a machine that has one: `python tests/gpu_batches.py`. Every x is judged anew on the CPU, with
-more digits than double precision has, and verdicts are those of the CPU.
+"""Batches on a GPU, for a machine that has one: `python tests/gpu_batches.py`. Every x is checked on the CPU in more
+than double precision, and verdicts must equal those of the CPU.
 """
 
 import sys
@@ -19,7 +19,7 @@ def fault(what):
 
 
 def check(name, A, b, x, report, tolerance):
-    """What is called converged meets the tolerance, in norm and row by row."""
+    """Systems reported as converged meet the tolerance, in norm and row by row."""
     wide = np.clongdouble if A.dtype.kind == "c" else np.longdouble
     b, x = (cp.asnumpy(each).reshape(len(A), A.shape[1], -1) for each in (b, x))
     for s in np.flatnonzero(report.converged)[:300]:

@@ -1,5 +1,5 @@
-"""Tests on a machine with an NVIDIA GPU: `python -m pytest python/tests/gpu_vectors.py`. CuPy, torch and JAX each where
-they are installed. A slow producer is queued on a stream of its own before each solve."""
+"""Tests on a machine with an NVIDIA GPU: `python -m pytest python/tests/gpu_vectors.py`. CuPy, torch and JAX are tested
+if they are installed. Slow work is queued on a separate stream before each solve."""
 
 import multiprocessing
 
@@ -191,7 +191,7 @@ RIGHT = A @ np.random.default_rng(0).standard_normal(N)
 
 
 def check_matrix(matrix, ones, values, dtype=np.float64):
-    """Solves with a matrix on the GPU, and again with twice its values; `values` are its own."""
+    """Solves with a matrix on the GPU, and again with two and three times its values; `values` are its own."""
     own = residua.Solver(matrix, updates=True, rtol=tolerance(dtype))
     assert not own.device.startswith("cpu") and own.shape == A.shape and own.dtype == dtype
     given = ones.get() if hasattr(ones, "get") else np.asarray(ones.cpu() if hasattr(ones, "cpu") else ones)
@@ -210,7 +210,7 @@ def test_matrices_of_cupy_where_they_lie(nothing_through_the_host):
         csr = sparse.csr_matrix(A.astype(dtype))
         for matrix in (csr, csr.tocsc(), csr.tocoo()):
             check_matrix(matrix, cupy.asarray(RIGHT.astype(dtype)), matrix.data, dtype)
-    # Rows that are not sorted, and places given twice.
+    # Unsorted rows, and each position given twice.
     coo = A.tocoo()
     order = np.random.default_rng(0).permutation(2 * coo.nnz)
     rows, columns = np.tile(coo.row, 2)[order], np.tile(coo.col, 2)[order]
@@ -222,7 +222,7 @@ def test_matrices_of_cupy_where_they_lie(nothing_through_the_host):
     wrong.indices[5] = N + 3
     with pytest.raises(ValueError, match=f"column {N + 3}"):
         residua.Solver(wrong)
-    # Dense arrays and other formats come by way of CSR, or of the host.
+    # Dense arrays and other formats are converted to CSR on the GPU, or copied through the host.
     check_matrix(sparse.dia_matrix(A.todia()), cupy.ones(N), sparse.csr_matrix(A).data)
 
 
@@ -239,7 +239,7 @@ def test_matrices_of_torch_where_they_lie(nothing_through_the_host):
         check_matrix(csr, ones, csr.values())
     coo = csr.to_sparse_coo()
     check_matrix(coo, ones, coo._values())
-    # An odd number of entries: the columns begin at an address that is a multiple of 8 alone.
+    # With an odd number of entries, the columns begin at an address that is a multiple of 8 but not of 16.
     places = torch.cat([coo._indices(), torch.zeros((2, 1), dtype=torch.int64, device="cuda")], 1)
     odd = torch.sparse_coo_tensor(places, torch.cat([coo._values(), torch.zeros_like(ones[:1])]), size=A.shape)
     assert places[1].data_ptr() % 16 == 8

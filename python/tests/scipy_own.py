@@ -14,9 +14,9 @@ FOLDER = pathlib.Path(inspect.getfile(scipy.sparse.linalg)).parent
 
 
 def load(name: str, changes: list[tuple[str, str]], group: str = "_isolve") -> dict:
-    """The names of a module of SciPy's tests, its source changed so that residua's functions are tested.
+    """Runs a module of SciPy's tests with its source changed to test residua's functions. Returns its names.
 
-    Every change must apply: a release of SciPy whose tests look otherwise is noticed.
+    Every change must apply, so that a release of SciPy with other tests is noticed.
     """
     path = FOLDER / group / "tests" / f"{name}.py"
     text = path.read_text()

@@ -13,7 +13,7 @@ def tolerance(dtype) -> float:
 
 
 def dominant(n: int, dtype=np.float64, seed: int = 0, symmetric: bool = False) -> sparse.csr_array:
-    """A random matrix of ragged rows whose diagonal outweighs them."""
+    """A random, strictly diagonally dominant matrix with rows of different lengths."""
     rng = np.random.default_rng(seed)
     a = sparse.random_array((n, n), density=min(1.0, 4 / n), rng=rng, dtype=np.float64).tocsr()
     if np.dtype(dtype).kind == "c":
@@ -40,7 +40,7 @@ def residual(a, x, b) -> float:
 
 
 def rounding(a: np.ndarray, x, b) -> float:
-    """What rounding in the type of x makes of ||b - A x|| / ||b||: a residual is computed in working precision."""
+    """The size of ||b - A x|| / ||b|| that rounding in the type of x may cause."""
     eps = float(np.finfo(x.dtype).eps)
     size = float(np.linalg.norm(a.astype(np.complex128))) * float(np.linalg.norm(x.astype(np.complex128)))
     return 4 * eps * (1 + size / float(np.linalg.norm(b)))

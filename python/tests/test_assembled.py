@@ -1,4 +1,4 @@
-"""Systems that scikit-fem and pyamg assemble: residua's solutions beside those of SciPy's direct solver."""
+"""Systems that scikit-fem and pyamg assemble: residua's solutions agree with those of SciPy's direct solver."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from systems import residual
 
 
 def agrees(a, b):
-    """Both of residua's ways lead where SciPy's factorisation does."""
+    """residua's solutions by ``solve`` and by a factorisation agree with that of SciPy's factorisation."""
     a = sparse.csr_array(a)
     expected = spsolve(a.tocsc(), b)
     scale = np.linalg.norm(expected)
@@ -32,7 +32,7 @@ def test_elasticity_of_scikit_fem():
 
 
 def test_convection_of_scikit_fem():
-    """Not symmetric."""
+    """An unsymmetric matrix."""
     skfem = pytest.importorskip("skfem")
     from skfem.helpers import dot, grad
 

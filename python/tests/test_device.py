@@ -1,4 +1,4 @@
-"""What of the way to a GPU can be tested without one; tests/gpu_vectors.py does the rest on a machine that has one."""
+"""The parts of the path to a GPU that can be tested without one; tests/gpu_vectors.py tests the others on a GPU."""
 
 import os
 import subprocess
@@ -28,7 +28,7 @@ def test_dlpack_tells_where_an_array_lies(dtype):
 
 
 class OldProducer:
-    """A producer from before version 1.0 of the protocol."""
+    """A producer of the protocol before version 1.0."""
 
     def __init__(self, array):
         self.array = array
@@ -46,7 +46,7 @@ def test_old_producers_are_asked_without_a_version():
 
 
 class OnGpu:
-    """An array that claims to lie on a GPU, by the CUDA array interface."""
+    """An array that claims, by the CUDA array interface, to be on a GPU."""
 
     def __init__(self, **changes):
         self.__cuda_array_interface__ = {
@@ -65,7 +65,7 @@ def test_the_cuda_array_interface_is_read():
 
 
 class Cupyx:
-    """What tells a matrix of CuPy's from others."""
+    """A matrix with the attributes by which CuPy's matrices are recognised."""
 
     __module__ = "cupyx.scipy.sparse"
 
@@ -75,7 +75,7 @@ class Cupyx:
 
 
 class OnGpuByDlpack:
-    """An array on the host that says it lay on a GPU, and takes down for which stream it was asked."""
+    """An array on the host that claims to be on a GPU, and records the streams that it is asked for."""
 
     def __init__(self, array):
         self.array, self.ndim, self.asked = array, array.ndim, []
@@ -108,14 +108,14 @@ def test_arrays_are_ordered_behind_our_stream(monkeypatch):
     assert (ordinal, layout, shape, dtype, keep) == (0, "csr", (100, 100), "float64", True) and settings == {"rtol": 1}
     assert first == (a.indptr.array.ctypes.data, 101, 32) and values[1:] == (460, 64)
     assert called[1] == ("released", 0, a.data)
-    # Another device or another type: through the host.
+    # With another device or another type, the matrix is copied through the host.
     for device, dtype in (("cpu", None), ("cuda:1", None), ("cuda", np.dtype(np.float32))):
         assert _device.engine(a, device, dtype, True, {}) is None
     assert _device.sparse(np.eye(3)) is None and _device.sparse(residua.generate("poisson2d", (3, 3))) is None
 
 
 class Foreign:
-    """An array of a package that is not known, on a GPU by its own word."""
+    """An array of an unknown package that claims to be on a GPU."""
 
     def __init__(self, array):
         self.array, self.shape = array, array.shape

@@ -1,4 +1,4 @@
-"""spsolve and factorized beside SciPy's."""
+"""spsolve and factorized compared with SciPy's."""
 
 import warnings
 

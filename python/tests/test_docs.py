@@ -1,4 +1,4 @@
-"""What the documentation shows, and the stubs."""
+"""The programs in the documentation, the examples in the docstrings, and the stubs."""
 
 import ast
 import doctest
@@ -50,7 +50,7 @@ PAGES = sorted(page for page in DOCUMENTS if "```python\n" in page.read_text())
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_programs_of_the_documents_run(page):
-    """Blocks of the kind ``python``, one after the other; ``py`` are those that need a GPU or MPI."""
+    """Runs the blocks marked ``python``, one after the other; blocks marked ``py`` need a GPU or MPI."""
     code = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
     exec(compile(code, page.name, "exec"), {})
 

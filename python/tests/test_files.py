@@ -1,4 +1,4 @@
-"""Files, model problems, looks at matrices, devices."""
+"""Files, model problems, analyses of matrices, devices."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def test_real_files_are_read_and_solved(matrices, name):
     own = np.linalg.norm(b - a @ direct)
     scipys = np.linalg.norm(b - a @ linalg.spsolve(theirs.tocsc(), b))
     if np.isnan(scipys):
-        # A is singular and b in its range: NaN, or one of the solutions.
+        # A is singular and b in its range: x is NaN, or one of the solutions.
         assert np.isnan(own) or own <= 1e-10 * np.linalg.norm(b)
         return
     assert own <= max(10 * scipys, 1e-12 * np.linalg.norm(b))

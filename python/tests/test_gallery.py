@@ -19,7 +19,7 @@ def test_the_gallery_has_programs():
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 def test_program_checks_its_result_and_draws_it(program, tmp_path):
-    """It writes its picture into the folder in which it runs, so that runs side by side do not meet."""
+    """The program writes its picture into the current folder; each run has its own, so that runs do not collide."""
     done = subprocess.run(
         [sys.executable, str(program)],
         cwd=tmp_path,

@@ -1,4 +1,4 @@
-"""Gradients through solves, beside finite differences. Skipped where torch or JAX is not installed."""
+"""Gradients through solves, compared with finite differences. Skipped if torch or JAX is not installed."""
 
 import numpy as np
 import pytest
@@ -110,7 +110,7 @@ def wide_jax():
 
 
 def jax_system(kinds, columns, layout):
-    """b, values, and a function that gives a matrix of them."""
+    """b, values, and a function that makes a matrix from values."""
     import jax.experimental.sparse as jsparse
     import jax.numpy as jnp
 

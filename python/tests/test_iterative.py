@@ -1,4 +1,4 @@
-"""cg, minres, gmres, bicgstab and lsmr beside SciPy's."""
+"""cg, minres, gmres, bicgstab and lsmr compared with SciPy's."""
 
 import numpy as np
 import pytest

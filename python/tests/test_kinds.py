@@ -1,4 +1,4 @@
-"""Kinds of vectors and matrices that callers have."""
+"""The types of vectors and matrices that callers may pass."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ METHODS = ["cg", "minres", "gmres", "bicgstab", "cgs", "bicg", "qmr", "tfqmr", "
 
 
 def right_hand_sides():
-    """The same right-hand side in all kinds, by name."""
+    """The same right-hand side as each type of vector, by name."""
     row_sums = sparse.csr_matrix(MATRIX).sum(axis=1)
     assert isinstance(row_sums, np.matrix)
     flat = np.asarray(row_sums).reshape(-1)
@@ -103,7 +103,7 @@ def test_a_triangle():
 
 def test_vectors_that_only_dlpack_describes_and_those_of_arrow():
     class Lent:
-        """What a package with DLPack and nothing else gives."""
+        """An array of a package that supports DLPack and nothing else."""
 
         def __init__(self, values):
             self.values = values

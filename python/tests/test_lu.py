@@ -1,4 +1,4 @@
-"""splu, and what it gives."""
+"""splu, and the object that it returns."""
 
 import warnings
 
@@ -229,7 +229,7 @@ def test_logdet_is_that_of_the_dense_matrix(n, dtype):
     expected = np.linalg.slogdet(a.toarray())
     np.testing.assert_allclose(sign, expected[0], atol=1e-9)
     np.testing.assert_allclose(logarithm, expected[1], rtol=1e-10)
-    # A permutation's own sign.
+    # The sign of a permutation is included.
     order = np.random.default_rng(n).permutation(n)
     turned_sign, same = splu(a[order]).logdet()
     np.testing.assert_allclose(turned_sign / sign, np.round(np.linalg.det(np.eye(n)[order])), atol=1e-9)
@@ -276,7 +276,7 @@ def test_small_matrices_of_any_pattern_and_what_a_band_cannot_do(n):
             assert x.dtype == dtype
             np.testing.assert_allclose(turned(a, trans) @ x, b, rtol=tolerance, atol=tolerance)
         np.testing.assert_allclose(a @ residua.spsolve(a, b), b, rtol=tolerance, atol=tolerance)
-    # Vectors with gaps, of other types, and wrong ones.
+    # Vectors with gaps, vectors of other types, and invalid ones.
     a = sparse.csc_array(rng.random((n, n)) + n * np.eye(n))
     lu, wide = splu(a), rng.random((n, 2))
     np.testing.assert_allclose(a @ lu.solve(wide[:, 0]), wide[:, 0], rtol=1e-10)

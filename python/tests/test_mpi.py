@@ -1,4 +1,4 @@
-"""Rows spread over processes of MPI, with mpi4py: RESIDUA_OPENMPI and RESIDUA_MPICH name folders with bin and lib."""
+"""Rows distributed over MPI processes, with mpi4py. RESIDUA_OPENMPI and RESIDUA_MPICH are folders with bin and lib."""
 
 import importlib.util
 import os
@@ -47,7 +47,7 @@ INSTALLED = [name for name in ("RESIDUA_OPENMPI", "RESIDUA_MPICH") if os.environ
 
 
 def run(name: str, work: str, window: bool) -> str:
-    """What three processes print."""
+    """Runs the program in three processes, and returns what they print."""
     folder = pathlib.Path(os.environ[name])
     library = next(path for path in (folder / "lib").glob("libmpi.so.*"))
     more = ["--allow-run-as-root", "--oversubscribe"] if name == "RESIDUA_OPENMPI" else []

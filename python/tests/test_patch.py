@@ -21,7 +21,7 @@ THEIRS = {name: getattr(linalg, name) for name in NAMES}
 
 
 def client(name):
-    """A module that takes functions over by name."""
+    """A module that imports functions by name."""
     module = types.ModuleType(name)
     sys.modules[name] = module
     exec("from scipy.sparse.linalg import spsolve as solve_it, splu\nimport scipy.sparse.linalg as sla", vars(module))

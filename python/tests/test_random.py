@@ -1,4 +1,4 @@
-"""Random ragged systems, beside NumPy's dense solutions."""
+"""Random ragged systems, compared with NumPy's dense solutions."""
 
 import numpy as np
 import scipy.sparse as sparse
@@ -11,7 +11,7 @@ from systems import DTYPES, FORMATS, residual, rounding, tolerance
 
 @st.composite
 def systems(draw):
-    """Triplets in any order, duplicates and empty rows too, with a diagonal that outweighs them."""
+    """Systems from triplets in any order, with duplicates and rows without other entries than a positive diagonal."""
     n = draw(st.integers(1, 30))
     count = draw(st.integers(0, 5 * n))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -58,7 +58,7 @@ def test_factorisations_and_new_values(drawn):
     dense = a.toarray()
     x = residua.spsolve(a, b)
     if np.isnan(x).any():
-        # A diagonal divided by a hundred no longer outweighs its row: a few matrices are singular to double precision.
+        # A diagonal divided by a hundred no longer dominates its row: a few matrices are singular to double precision.
         assert np.linalg.cond(dense.astype(np.complex128)) > 1e14
         return
     asked = 1e-5 if np.finfo(b.dtype).eps > 1e-10 else 1e-10

@@ -1,4 +1,4 @@
-"""What reports tell: dictionaries, logging, notebooks."""
+"""Reports as dictionaries, in logs and in notebooks."""
 
 import json
 import logging

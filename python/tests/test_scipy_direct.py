@@ -1,4 +1,4 @@
-"""SciPy's test_linsolve.py, on residua's functions. conftest.py marks what differs; DEVIATIONS.md tells why."""
+"""SciPy's test_linsolve.py, on residua's functions. conftest.py marks tests that fail, with reasons."""
 
 from scipy_own import load
 

@@ -1,4 +1,4 @@
-"""The types, by mypy; skipped where it is not installed."""
+"""The types, by mypy; skipped if it is not installed."""
 
 import os
 import pathlib

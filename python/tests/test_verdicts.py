@@ -1,5 +1,5 @@
-"""What is said of x is true of the x that is given, by every way to call: systems of kinds that people have reported
-trouble with, in exact arithmetic."""
+"""What a report claims about x is true of the returned x, whichever function was called. The systems are of types that
+people have reported trouble with, and claims are checked in exact arithmetic."""
 
 import pickle
 import time
@@ -18,9 +18,9 @@ CASES = [variant for case in all_cases() for variant in (case, turned(case), per
 SQUARE = [case for case in CASES if case.square]
 #: The default tolerance in double precision.
 USUAL = 1e-8
-#: A^H r counts as small up to this times the tolerance.
+#: A^H r counts as zero up to this times the tolerance.
 LEAST = 0.01
-#: With this normwise backward error nothing is left to be improved.
+#: An x with this normwise backward error cannot be improved in double precision.
 AT_ROUNDING = 64 * np.finfo(float).eps
 
 
@@ -29,7 +29,7 @@ def named(cases):
 
 
 def assert_true(outcome, case, x):
-    """What an outcome claims holds of this x, and x is what is right."""
+    """The outcome is one that the case allows, x satisfies what it claims, and x is right."""
     assert not case.allowed or outcome in case.allowed, outcome
     measures = Measures(case.a, case.b, x)
     if outcome == "converged":
@@ -72,7 +72,7 @@ def test_solve_returns_what_is_right_or_raises(case):
 
 
 def assert_as_good_as_scipys(case, x, theirs):
-    """x has a backward error like that of SciPy's; of a matrix that is nearly singular no more can be said."""
+    """The backward error of x is not much larger than that of SciPy's x; a nearly singular matrix allows no more."""
     assert np.isfinite(x).all()
     if np.isfinite(theirs).all():
         allowed = 10 * Measures(case.a, case.b, theirs).backward + AT_ROUNDING

@@ -1,6 +1,6 @@
-"""Small systems, each of a kind that people have reported trouble with, and what is right for it.
+"""Small systems, each of a type that people have reported trouble with, and what must hold for its solution.
 
-What is true of an x is computed without rounding: a double is an integer times a power of two.
+Properties of an x are computed without rounding: a double is an integer times a power of two.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from fractions import Fraction
 import numpy as np
 import scipy.sparse as sparse
 
-#: Regular systems are solved, as far as double precision goes.
+#: Outcomes for a regular system: it is solved as accurately as double precision allows.
 SOLVED = ("converged", "precision_limit")
-#: Least-squares problems, and matrices of which singularity can be shown.
+#: Further outcomes for least-squares problems, and for matrices that can be shown to be singular.
 LEAST = ("least_squares", "singular")
 # A matrix within rounding of a singular one may be called singular too.
 NEARLY_SINGULAR = (*SOLVED, *LEAST)
@@ -22,18 +22,18 @@ NEARLY_SINGULAR = (*SOLVED, *LEAST)
 
 @dataclass
 class Case:
-    """A system, and what has to hold of x beside the verdict."""
+    """A system, and what must hold for x in addition to the verdict."""
 
     name: str
     a: sparse.csr_array
     b: np.ndarray
-    #: The outcomes that may be reported; all, if empty.
+    #: The outcomes that may be reported; empty: all.
     allowed: tuple[str, ...] = SOLVED
-    #: x, and how far an entry may be from it: absolutely, or relative to its own size.
+    #: The exact x, and the largest error of an entry: absolute, or relative to the entry.
     x: np.ndarray | None = None
     within: float | None = None
     relative: float | None = None
-    #: Weights of a mean, what it is, and how far off it may be, relative to it.
+    #: Weights of a mean of x, its exact value, and its largest relative error.
     mean: tuple[np.ndarray, float, float] | None = None
     #: Largest backward error, by rows or in norm.
     componentwise: float | None = None
@@ -41,7 +41,7 @@ class Case:
 
     @property
     def regular(self) -> bool:
-        """Whether nobody may call the matrix singular."""
+        """Whether the matrix must not be called singular."""
         return bool(self.allowed) and "singular" not in self.allowed
 
     @property
@@ -49,7 +49,7 @@ class Case:
         return self.a.shape[0] == self.a.shape[1]
 
     def faults_of(self, x: np.ndarray) -> list[str]:
-        """What is not right about x itself."""
+        """A list of the properties of x that are wrong."""
         if not np.isfinite(x).all():
             return ["x is not finite"]
         found = []
@@ -77,7 +77,7 @@ def _parts(value: complex) -> tuple[float, float]:
 
 
 def _exact(value: float) -> tuple[int, int]:
-    """An integer and an exponent of two."""
+    """A double as an integer and an exponent of two."""
     mantissa, exponent = math.frexp(value)
     return int(mantissa * 2**53), exponent - 53
 
@@ -97,7 +97,7 @@ def _sum_of_products(pairs: list[tuple[float, float]]) -> Fraction:
 
 
 def exact_residual(a: sparse.csr_array, b: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """b - A x, each entry rounded once."""
+    """b - A x in exact arithmetic, each entry rounded once."""
     result = np.empty(len(b), np.complex128)
     entries = [_parts(value) for value in a.data]
     xs, bs = [_parts(value) for value in x], [_parts(value) for value in b]
@@ -112,14 +112,14 @@ def exact_residual(a: sparse.csr_array, b: np.ndarray, x: np.ndarray) -> np.ndar
 
 
 class Measures:
-    """What is true of an x, from a residual without rounding."""
+    """Errors and residual norms of an x, from its exact residual."""
 
     def __init__(self, a: sparse.csr_array, b: np.ndarray, x: np.ndarray) -> None:
         a = sparse.csr_array(a)
         r = exact_residual(a, b, x)
         sizes = abs(a) @ np.abs(x) + np.abs(b)
         rows = np.sqrt(np.asarray((abs(a) ** 2).sum(axis=1)).reshape(-1))
-        # The square of what is below the normal numbers is zero.
+        # The square of a denormal number is zero.
         rows = np.where(rows > 0, rows, np.asarray(abs(a).max(axis=1).todense()).reshape(-1))
         used = rows > 0
         norm = np.linalg.norm
@@ -136,7 +136,7 @@ def _over(above: float, below: float) -> float:
 
 
 def path(n: int, ends: float) -> sparse.csr_array:
-    """The Laplacian of a path; ends of 1: nothing is fixed, 2: both are tied to zero."""
+    """The Laplacian of a path. With `ends` = 1 nothing is fixed; with 2 both ends are tied to zero."""
     diagonal = np.full(n, 2.0)
     diagonal[[0, -1]] = ends
     return sparse.diags_array([-np.ones(n - 1), diagonal, -np.ones(n - 1)], offsets=[-1, 0, 1]).tocsr()
@@ -167,7 +167,7 @@ def plane_stress(m: int, ratio: float = 0.3) -> sparse.csr_array:
 
 
 def all_cases() -> list[Case]:
-    """One of each kind and size."""
+    """All cases, of each type and size."""
     makers = (_cancelling, _leaking, _chains, _rows_in_units, _eigenvalues, _least_squares, _denormal)
     return [case for make in makers for case in make()]
 
@@ -179,7 +179,7 @@ def _case(name: str, a, b, allowed: tuple[str, ...] = SOLVED, **right) -> Case:
 
 
 def _cancelling():
-    """A certificate must not be blind where the terms of a row cancel."""
+    """Matrices in which the terms of a row nearly cancel; a certificate must notice it."""
     rng = np.random.default_rng(11)
     pairs = [(0.97, 0.28, 1.5e-15), (0.12, 0.17, 1e-14), (0.52, 0.57, 4.6e-15), (0.3, 0.7, 1e-12)]
     for k, (g, ell, d) in enumerate(pairs):
@@ -195,7 +195,7 @@ def _cancelling():
 
 
 def _leaking():
-    """Regular, though every row nearly adds up to zero."""
+    """Regular matrices whose rows nearly add up to zero."""
     n = 40
     for g in (1e-8, 1e-10, 1e-11, 1e-12):
         b = np.eye(1, n * n)[0]
@@ -234,7 +234,7 @@ def _rows_in_units():
 
 
 def _eigenvalues():
-    """Near an eigenvalue a factorisation has all that double precision can give."""
+    """Shifts close to an eigenvalue: a factorisation must reach the accuracy of double precision."""
     k = 60
     b = np.random.default_rng(13).standard_normal(k * k)
     eigenvalue = 4 - 4 * math.cos(math.pi / (k + 1))
@@ -279,7 +279,7 @@ def turned(case: Case, seed: int = 3) -> Case:
 
 
 def permuted(case: Case, seed: int = 4) -> Case:
-    """The same in another order of rows, and of columns with them where the matrix is square."""
+    """The same system with its rows in another order, and its columns too if the matrix is square."""
     rng = np.random.default_rng(seed)
     rows = rng.permutation(case.a.shape[0])
     columns = rows if case.square else rng.permutation(case.a.shape[1])

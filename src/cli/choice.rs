@@ -29,7 +29,7 @@ where
     PossibleValuesParser::new(words).try_map(|word| word.parse())
 }
 
-/// A parser for values of which some are words, which shells then complete: these, by `parse`.
+/// A parser for values of which some are words: `parse` reads all of them, and shells complete the words.
 pub(crate) fn completed<T: Clone + Send + Sync + 'static>(
     words: impl IntoIterator<Item = &'static str>,
     parse: fn(&str) -> Result<T, String>,
@@ -37,7 +37,7 @@ pub(crate) fn completed<T: Clone + Send + Sync + 'static>(
     Completed { words: words.into_iter().collect(), parse }
 }
 
-/// [`completed`].
+/// The parser that [`completed`] returns.
 #[derive(Clone)]
 struct Completed<T> {
     words: Vec<&'static str>,

@@ -26,7 +26,7 @@ pub(crate) fn listen() {
     });
 }
 
-/// [`listen`], and the returned work is stopped too: setups and factorisations check it.
+/// As [`listen`]. An interrupt also stops the returned work, which setups and factorisations check.
 pub(crate) fn listen_during() -> Work {
     let work = WORK.get_or_init(Work::default).clone();
     listen();

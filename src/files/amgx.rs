@@ -12,8 +12,8 @@
 //! 2.0
 //! ```
 //!
-//! (AMGX's `ReadMatrixMarket`.) Entries are those of single unknowns even if sizes of blocks are given; only a diagonal
-//! apart would then be in blocks, which is refused. A solution is where AMGX starts, and is not looked at.
+//! (AMGX's `ReadMatrixMarket`.) Entries are scalars even if block sizes are given. Only a separate diagonal would then
+//! consist of blocks, which is refused. A solution is AMGX's starting vector, and is not read.
 
 use super::found::{Found, Numbers};
 use crate::error::{Error, Result};

@@ -111,7 +111,7 @@ impl Write for Sum {
     }
 }
 
-/// A number in four bytes, or the mark that a 64-bit field has it.
+/// A number in four bytes. If it does not fit, all bits are set, which means that a 64-bit field has it.
 fn short(number: u64) -> [u8; 4] {
     u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes()
 }

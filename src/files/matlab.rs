@@ -1,10 +1,11 @@
 //! MATLAB's `.mat` files of version 5 (`save -v6` and `-v7` of MATLAB and Octave, `scipy.io.savemat`).
 //!
 //! After a header of 128 bytes a file is a sequence of elements, each with a tag (its type, its bytes) and padded to
-//! eight bytes; elements of at most four bytes lie inside their tag. An array is an element that holds others: flags
-//! with the class, sizes, name, then numbers of any type, for a sparse matrix rows and column starts before them. A
-//! compressed element is a zlib stream of one array ("MAT-File Format", The MathWorks). A structure's fields count as
-//! arrays of their own, because that is how the SuiteSparse Collection stores its systems: `Problem.A`, `Problem.b`.
+//! eight bytes; elements of at most four bytes are stored inside their tag. An array is an element that holds others:
+//! flags with the class, sizes, name, then numbers of any type; for a sparse matrix, rows and column starts precede
+//! them. A compressed element is a zlib stream of one array ("MAT-File Format", The MathWorks). The fields of a
+//! structure count as separate arrays, because that is how the SuiteSparse Collection stores its systems: `Problem.A`,
+//! `Problem.b`.
 
 use super::bytes::{Bytes, content};
 use super::found::{Found, Numbers};
@@ -29,7 +30,7 @@ const FULL: std::ops::RangeInclusive<u32> = 6..=15;
 /// The flag of complex arrays.
 const IS_COMPLEX: u32 = 0x0800;
 
-/// Structures are looked into so deep.
+/// The maximum depth to which structures are read.
 const DEPTH: usize = 4;
 
 /// Returns whether a file starts as one of version 5 or later.
@@ -111,7 +112,7 @@ fn last(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
-/// A place among elements.
+/// A position in a sequence of elements.
 struct Cursor<'a> {
     path: &'a Path,
     bytes: &'a [u8],
@@ -181,7 +182,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Values of an array, `count` of them.
+    /// Reads the `count` values of an array.
     fn values(&mut self, is_complex: bool, count: usize) -> Result<Numbers> {
         let cut = |cursor: &Self, mut numbers: Vec<f64>| {
             if numbers.len() < count {
@@ -200,7 +201,7 @@ impl<'a> Cursor<'a> {
         Ok(Numbers::Complex(real.iter().zip(imaginary).map(|(&re, im)| Complex::new(re, im)).collect()))
     }
 
-    /// Reads an array, or the fields of a structure, unless it is none of numbers in two dimensions.
+    /// Reads an array of numbers with two dimensions, or the fields of a structure. Other arrays are skipped.
     fn array(mut self, outer: &str, depth: usize, all: &mut Vec<(String, Found)>) -> Result<()> {
         if self.bytes.is_empty() {
             // An empty field of a structure.

@@ -10,7 +10,7 @@
 //! | PETSc binary: `Mat` (seqaij, dense), `Vec` | class id | matrix, vectors; a `Vec` after a `Mat` is b |
 //! | MATLAB `.mat` of version 5 | its first line | the array A, else the first sparse one; b is b |
 //! | AMGX's systems | `%%AMGX` | matrix; `rhs` is b |
-//! | numbers as text, a row a line | the first line | vectors |
+//! | numbers as text, one row per line | the first line | vectors |
 //!
 //! A pipe is read as Matrix Market.
 

@@ -127,7 +127,7 @@ pub(super) fn read<T: Scalar>(path: &Path, options: &ReadOptions) -> Result<Stor
 }
 
 /// Reads `count` compressed lines of entries or blocks, with indices below `across`. Values are read in parallel with
-/// indices: one for each entry, or as many as a block has places.
+/// indices: one for each entry, or all values of each block.
 fn compressed<T: Scalar>(archive: &Archive<'_>, count: u64, across: u64) -> Result<Lines<T>> {
     let (indices, indptr) = (archive.array("indices")?, archive.array("indptr")?);
     let (list, starts) = (indices.stretch("integers")?, indptr.stretch("integers")?);

@@ -107,7 +107,7 @@ impl Objects {
         let numbers = stretch(list.end(), count, self.value, "values")?;
         let structure = || {
             let (mut of_rows, fault) = lengths.indices::<u32>(1 << 32, &|_, _| ())?;
-            // One length more than there are rows: its place in the scan is the total.
+            // There is one more length than rows; the scan puts the total there.
             of_rows.push(0);
             let (offsets, total) = offsets_of(&Host, &of_rows)?;
             if fault.is_some() || total as u64 != count {

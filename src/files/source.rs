@@ -1,6 +1,6 @@
 //! Random access to bytes: of a file, of a member of an archive, or unpacked from gzip.
 //!
-//! The header gives the offset of an array. So each thread reads a piece of it into its own part of the array in
+//! The header gives the offset of an array, so each thread can read a piece of it into its own part of the array in
 //! memory. A piece goes through a block that stays in the cache: it is read, added to the checksum, converted to
 //! numbers, and checked. The checksums of pieces are combined into that of the whole. A deflated stream can only be
 //! unpacked from its start, by one thread; several arrays are then unpacked in parallel.
@@ -37,7 +37,7 @@ pub(super) struct Source {
     crc: Option<u32>,
 }
 
-/// The place of the bytes.
+/// The storage that has the bytes.
 enum Store {
     /// A file from an offset on.
     File(File, u64),

@@ -1,12 +1,12 @@
-//! Plain numbers as text, a row a line, as `numpy.savetxt` and spreadsheets write them: vectors, not matrices, because
-//! three columns of numbers may as well be a matrix's coordinates.
+//! Plain numbers as text, one row per line, as `numpy.savetxt` and spreadsheets write them. They are read as vectors,
+//! not as matrices, because three columns of numbers could also be the coordinates of a matrix.
 
 use super::found::{Found, Numbers};
 use crate::error::{Error, Result};
 use std::io::Read;
 use std::path::Path;
 
-/// What [`is`] is given at most.
+/// The maximum number of bytes that [`is`] gets.
 const LOOKED_AT: usize = 512;
 
 /// The reason for taking no matrix from such a file.
@@ -20,7 +20,7 @@ fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(between).filter(|word| !word.is_empty())
 }
 
-/// A finite or infinite number; exponents of Fortran too.
+/// Parses a number, which may be infinite and may have an exponent as in Fortran.
 fn number(word: &[u8]) -> Option<f64> {
     if !word.iter().any(u8::is_ascii_digit) {
         return None;

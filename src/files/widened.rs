@@ -84,7 +84,7 @@ pub(super) fn diagonals<T: Scalar>(
     let rows = rows as usize;
     let tasks: Vec<Range<usize>> =
         (0..rows.div_ceil(ROWS)).map(|k| k * ROWS..((k + 1) * ROWS).min(rows)).collect();
-    // One length more than there are rows: its place in the scan is the total.
+    // There is one more length than rows; the scan puts the total there.
     let mut lengths = Host.zeros::<u32>(rows + 1)?;
     tasks.par_iter().zip(lengths[..rows].par_chunks_mut(ROWS)).for_each(|(task, lengths)| {
         for &d in &order {

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::random::Random;
 
-/// Nodes for each voltage source.
+/// There is a voltage source for each group of this many nodes.
 const NODES_A_SOURCE: usize = 24;
 
 /// A random circuit of resistors, controlled current sources (transistors at their operating point) and voltage
@@ -17,10 +17,10 @@ const NODES_A_SOURCE: usize = 24;
 /// | B^T . | | source currents  |   B  1 and -1 at the nodes of each voltage source; no diagonal below
 /// ```
 ///
-/// Each of `nodes` nodes has two or three resistors to nodes near by, conductances over `contrast`; every third is
-/// connected to one of two supply nodes, which have thousands of neighbours while others have a few; every fourth is
-/// the output of a transistor. One node in 24 has a voltage source, to ground or to the next node. Unsymmetric, and
-/// zero on a part of the diagonal.
+/// Each of `nodes` nodes has two or three resistors to nodes near by, whose conductances span a factor of `contrast`.
+/// About every third node is connected to one of two supply nodes, which have thousands of neighbours while other nodes
+/// have a few; every fourth is the output of a transistor. One node in 24 has a voltage source, to ground or to the
+/// next node. The matrix is unsymmetric, and zero on a part of the diagonal.
 ///
 /// # Errors
 /// As [`poisson2d`](super::poisson2d); unless there are at least 8 nodes and `contrast` is from 1 to 1e100.
@@ -38,9 +38,8 @@ pub fn circuit(nodes: usize, contrast: f64, seed: u64) -> Result<Csr<f64>> {
     for node in 0..nodes {
         let mut random = Random::stream(seed, node as u64);
         let conductance = |random: &mut Random| contrast.powf(-random.unit());
-        // A neighbour one to three places along, or, for one wire in four, the node next to the one above in a layout
-        // of as many rows as columns: wires are short, so the graph is nearly planar and has small separators, as
-        // circuits have.
+        // A neighbour is one to three places along or, for one wire in four, that far along in the next row of a square
+        // layout. Wires are short, so the graph is nearly planar and has small separators, as circuits have.
         let width = (nodes as f64).sqrt() as usize + 1;
         let near = |random: &mut Random| {
             let (up, along) = (random.below(4) == 0, random.below(3) as usize);
@@ -54,7 +53,7 @@ pub fn circuit(nodes: usize, contrast: f64, seed: u64) -> Result<Csr<f64>> {
             }
         }
         match random.below(12) {
-            // Ground, which is not an unknown.
+            // A resistor to ground, which is not an unknown.
             0 => stamps.resistor(Some(node), None, conductance(&mut random)),
             kind @ 1..=4 if node > 1 => {
                 stamps.resistor(Some(node), Some((kind % 2) as usize), conductance(&mut random));
@@ -95,7 +94,7 @@ impl Stamps {
         self.add(two, one, -conductance);
     }
 
-    /// A current from drain to source, in proportion to the voltage between gate and source.
+    /// A current from drain to source that is proportional to the voltage between gate and source.
     fn transistor(&mut self, [drain, gate, source]: [Option<usize>; 3], transconductance: f64) {
         self.add(drain, gate, transconductance);
         self.add(drain, source, -transconductance);

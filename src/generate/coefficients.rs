@@ -7,8 +7,8 @@ use crate::random::Random;
 
 /// -div(k grad u) on a box of cells (a size of 1 omits that dimension), cell-centred finite volumes: the flux between
 /// two cells uses the harmonic mean of their k, and u = 0 on the whole boundary, half a cell away (Wesseling,
-/// "Principles of Computational Fluid Dynamics", section 3.3). k is constant on blocks of `block` cells each way,
-/// `contrast` to a power drawn uniformly from [0, 1): log-uniform from 1 to `contrast`.
+/// "Principles of Computational Fluid Dynamics", section 3.3). k is constant on blocks of `block` cells in each
+/// direction, with values that are log-uniform from 1 to `contrast`.
 ///
 /// # Errors
 /// As [`poisson2d`](super::poisson2d); unless `contrast` is from 1e-150 to 1e150, so that products of two coefficients

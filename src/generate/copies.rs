@@ -7,8 +7,8 @@ use crate::matrix::Csr;
 use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 
-/// `copies` of `a` as diagonal blocks: the rows have the same lengths as those of `a`, in a matrix so large that
-/// bandwidth, not latency, determines the time of a product.
+/// `a` repeated `copies` times along the diagonal. Rows have the same lengths as in `a`, but the matrix is so large
+/// that bandwidth, not latency, determines the time of a product.
 ///
 /// ```text
 /// 4 -1  .  .
@@ -29,7 +29,7 @@ pub fn along_the_diagonal<V: Scalar>(a: &Csr<V>, copies: usize) -> Result<Csr<V>
     let mut offsets = Host.zeros::<u64>(rows + 1)?;
     let mut indices = Host.zeros::<u32>(nonzeros)?;
     let mut values = Host.zeros::<V>(nonzeros)?;
-    // Chunks need a length of at least one; if there is nothing to copy, there are no chunks.
+    // Chunks must have a length of at least one, even if there is nothing to copy.
     let copied = |length: usize| length.max(1);
     offsets[1..].par_chunks_mut(copied(a.rows())).enumerate().for_each(|(copy, offsets)| {
         for (offset, end) in offsets.iter_mut().zip(&ends[1..]) {

@@ -9,8 +9,8 @@ use crate::matrix::Csr;
 const YOUNG: f64 = 1e5;
 
 /// A plane-strain plate of nx x ny unit squares, Q1 elements, clamped at x = 0 (those unknowns are omitted, so the
-/// matrix is positive definite): 2 nx (ny + 1) unknowns, two a node. Young's modulus 1e5. Element matrices by 2-point
-/// Gauss quadrature a direction (Hughes, "The Finite Element Method", chapter 2).
+/// matrix is positive definite): 2 nx (ny + 1) unknowns, two per node. Young's modulus 1e5. Element matrices are
+/// computed by Gauss quadrature with 2 points per direction (Hughes, "The Finite Element Method", chapter 2).
 ///
 /// # Errors
 /// As [`poisson2d`](super::poisson2d), and unless `poisson_ratio` is in (0, 0.5).
@@ -36,7 +36,7 @@ fn elasticity(elements: [usize; 3], dimensions: usize, poisson_ratio: f64) -> Re
     let corners = 1 << dimensions;
     let stiffness = element_stiffness(dimensions, poisson_ratio);
     let edge = corners * dimensions;
-    // Free nodes only: those at x = 0 are clamped, so x counts from 1.
+    // Only the free nodes: those at x = 0 are clamped, so x counts from 1.
     let free = [elements[0], elements[1].saturating_add(1), elements[2].saturating_add(1)];
     let n = unknowns(&[free[0], free[1], free[2], dimensions])?;
     by_rows(n, n, |i, row| {
@@ -101,7 +101,7 @@ fn element_stiffness(dimensions: usize, poisson_ratio: f64) -> Vec<f64> {
             }
         }
     }
-    // Symmetric in exact arithmetic; made exactly symmetric.
+    // The matrix is symmetric in exact arithmetic; the mean with its transpose is exactly symmetric.
     let transposed: Vec<f64> = (0..edge * edge).map(|e| k[e % edge * edge + e / edge]).collect();
     k.iter().zip(transposed).map(|(a, b)| 0.5 * (a + b)).collect()
 }

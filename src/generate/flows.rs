@@ -30,7 +30,7 @@ pub fn reservoir(cells: [usize; 3], contrast: f64, seed: u64) -> Result<Csr<f64>
         let (cell, unknown) = (i / 3, i % 3);
         let (at, own) = (point(cells, cell), permeability(cell));
         let mut random = Random::stream(!seed, cell as u64);
-        // Compressibility makes the pressure block regular, the time derivative the saturation blocks.
+        // Compressibility makes the pressure block regular, the time derivative makes the saturation blocks regular.
         let storage = if unknown == 0 { 1e-4 * (1.0 + random.unit()) } else { 1.0 };
         let mut centre = storage;
         for d in 0..3 {

@@ -9,25 +9,25 @@ use rayon::slice::ParallelSliceMut;
 use std::fmt;
 use std::str::FromStr;
 
-/// Probabilities of the four quadrants, those of the Graph 500 benchmark; the fourth is what remains.
+/// The probabilities of three quadrants in the Graph 500 benchmark; the fourth has the rest.
 const QUADRANTS: [f64; 3] = [0.57, 0.19, 0.19];
 
 /// How [`rmat`] turns its graph into a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RmatKind {
-    /// Ones where an edge leads from row to column.
+    /// A one for each edge from row to column.
     Directed,
-    /// Ones where an edge joins row and column, either way.
+    /// A one for each edge between row and column, in either direction.
     #[default]
     Symmetric,
     /// Laplacian of the undirected graph plus the identity: positive definite.
     Laplacian,
 }
 
-/// A graph whose degrees follow a power law: `edge_factor` times `vertices` edges, each of them dropped into one
-/// quadrant of the matrix after the other, with probabilities 0.57, 0.19, 0.19, 0.05 (Chakrabarti, Zhan and Faloutsos,
-/// "R-MAT: a recursive model for graph mining", SIAM Data Mining 2004; the Graph 500's probabilities). Loops and
-/// repeated edges are dropped.
+/// A graph whose degrees follow a power law, with `edge_factor` times `vertices` edges. The place of an edge is found
+/// by choosing a quadrant of the matrix, a quadrant of that, and so on, with probabilities 0.57, 0.19, 0.19, 0.05
+/// (Chakrabarti, Zhan and Faloutsos, "R-MAT: a recursive model for graph mining", SIAM Data Mining 2004; the Graph
+/// 500's probabilities). Loops and repeated edges are dropped.
 ///
 /// # Errors
 /// As [`poisson2d`](super::poisson2d).
@@ -40,7 +40,7 @@ pub fn rmat(vertices: usize, edge_factor: usize, kind: RmatKind, seed: u64) -> R
     let [a, b, c] = QUADRANTS;
     let draw = |edge: usize| -> u64 {
         let mut random = Random::stream(seed, edge as u64);
-        // If the number of vertices is not a power of two, an edge outside is drawn again.
+        // If the number of vertices is not a power of two, edges outside of the matrix are drawn again.
         loop {
             let (mut row, mut column) = (0u64, 0u64);
             for _ in 0..levels {
@@ -157,7 +157,7 @@ impl FromStr for RowLengths {
     }
 }
 
-/// Rows of the given lengths, columns uniform without repetition, values uniform in [-1, 1).
+/// Rows with these lengths. Columns are uniform without repetition, values are uniform in [-1, 1).
 ///
 /// # Errors
 /// As [`poisson2d`](super::poisson2d), and if a row could be longer than there are columns.

@@ -26,7 +26,7 @@ pub(super) fn point(size: [usize; 3], index: usize) -> [usize; 3] {
     [index % nx, index / nx % ny, index / nx / ny]
 }
 
-/// The matrix with a star at each point (up to 7 entries per row).
+/// The matrix with the stencil `star(point)` in each row (up to 7 entries).
 pub(super) fn star_matrix(size: [usize; 3], star: impl Fn([usize; 3]) -> Star + Sync) -> Result<Csr<f64>> {
     let n = unknowns(&size)?;
     let strides = [1, size[0], size[0] * size[1]];
@@ -47,7 +47,7 @@ pub(super) fn star_matrix(size: [usize; 3], star: impl Fn([usize; 3]) -> Star + 
     })
 }
 
-/// The matrix with `centre` on the diagonal and -1 for each of the up to 26 points around.
+/// The matrix with `centre` on the diagonal and -1 for each of the up to 26 neighbours.
 fn box_matrix(size: [usize; 3], centre: f64) -> Result<Csr<f64>> {
     let n = unknowns(&size)?;
     let around = |d: usize, at: usize| at.saturating_sub(1)..(at + 2).min(size[d]);
@@ -88,8 +88,8 @@ pub fn poisson3d(nx: usize, ny: usize, nz: usize) -> Result<Csr<f64>> {
     star_matrix([nx, ny, nz], |_| Star::laplacian([1.0; 3]))
 }
 
-/// 27 points: 26 on the diagonal, -1 to all points around, as in the HPCG benchmark (Dongarra, Heroux and Luszczek,
-/// "A new metric for ranking high-performance computing systems", 2016).
+/// The 27-point matrix: 26 on the diagonal, -1 to all points around, as in the HPCG benchmark (Dongarra, Heroux and
+/// Luszczek, "A new metric for ranking high-performance computing systems", 2016).
 ///
 /// # Errors
 /// As [`poisson2d`].

@@ -57,7 +57,7 @@ macro_rules! setters {
 setters! {
     /// Points, elements or rows in each dimension; a single number is used for all of them. Default: the model's own.
     size: Vec<usize>;
-    /// Seed of everything random. Default 1.
+    /// The seed of all random numbers. Default 1.
     seed: u64;
     /// Coefficient of the weak direction. Default 1e-3.
     anisotropy: f64;
@@ -69,14 +69,13 @@ setters! {
     diffusion: f64;
     /// Poisson's ratio of elastic material. Default 0.3.
     poisson_ratio: f64;
-    /// Edges for each vertex. Default 8.
+    /// Edges per vertex. Default 8.
     edge_factor: usize;
     /// Row lengths of a random matrix. Default 16.
     row_lengths: RowLengths;
-    /// Mesh Peclet number, speed times spacing over diffusion, which determines the diffusion; 0 means that it doesn't.
-    /// Default 0.
+    /// Mesh Peclet number, speed times spacing over diffusion. Unless it is 0, it determines the diffusion. Default 0.
     peclet: f64;
-    /// Points in a wavelength. Default 10.
+    /// Points per wavelength. Default 10.
     wavelength: f64;
     /// Viscosity of a fluid. Default 1.
     viscosity: f64;
@@ -128,7 +127,7 @@ impl Model {
 }
 
 impl<T: Scalar> Model<T> {
-    /// The matrix.
+    /// Builds the matrix.
     ///
     /// # Errors
     /// If the size has another number of dimensions than the model, is zero or too large, or an option is out of range.

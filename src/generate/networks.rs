@@ -7,12 +7,12 @@ use crate::matrix::Csr;
 use crate::random::Random;
 
 /// The optimality system of linear control in discrete time (J. T. Betts, Practical Methods for Optimal Control, 2nd
-/// ed., chapter 4): `stages` of `states` states and half as many controls, costs random over `contrast`, and dynamics
-/// x' = A x + B u with random A and B.
+/// ed., chapter 4): `stages` time steps, each with `states` states and half as many controls, costs that are random
+/// over `contrast`, and dynamics x' = A x + B u with random A and B.
 ///
 /// ```text
 /// | Q    D^T |   Q  costs, diagonal
-/// | D    .   |   D  a row of blocks (A, B, -I) a stage
+/// | D    .   |   D  a row of blocks (A, B, -I) per stage
 /// ```
 ///
 /// Symmetric and indefinite.
@@ -40,8 +40,7 @@ pub fn control(stages: usize, states: usize, contrast: f64, seed: u64) -> Result
                 entries.push(((row as u64) << 32 | column as u64, value));
                 entries.push(((column as u64) << 32 | row as u64, value));
             };
-            // The coupling of this stage's states to its controls, to the states of the stage before, and to
-            // themselves.
+            // This stage's states depend on its controls, on the states of the stage before, and on themselves.
             for control in 0..controls {
                 couple(stage * each + states + control, random.unit() - 0.5);
             }
@@ -86,7 +85,7 @@ pub fn network_flow(places: usize, steps: usize, contrast: f64, seed: u64) -> Re
     by_entries(n, n, entries)
 }
 
-/// Places that a road leads to: the next ones in a layout of as many rows as columns, and distant ones for a few.
+/// The places to which roads lead: the next ones in a square layout, and a distant one for a few places.
 fn neighbours(places: usize, place: usize, random: &mut Random) -> Vec<usize> {
     let width = (places as f64).sqrt() as usize + 1;
     let mut others = vec![place + 1, place + width + random.below(2) as usize];
@@ -127,14 +126,14 @@ pub fn power_grid(buses: usize, seed: u64) -> Result<Csr<f64>> {
                 }
             }
         }
-        // Loads, including those at the generators' buses, make it regular.
+        // Loads, also at the buses of generators, make the matrix regular.
         add(2 * i, 2 * i, if i % 40 == 0 { 10.0 } else { 0.01 * random.unit() });
         add(2 * i + 1, 2 * i + 1, if i % 8 == 0 { 10.0 } else { 0.05 * random.unit() });
     }
     by_entries(n, n, entries)
 }
 
-/// The system of PageRank, I - 0.85 P^T, on the directed graph of [`rmat`], which has P's links (L. Page et al., 1999).
+/// The system of PageRank, I - 0.85 P^T, for the links of the directed graph of [`rmat`] (L. Page et al., 1999).
 ///
 /// # Errors
 /// As [`rmat`].
@@ -149,8 +148,8 @@ pub fn pagerank(pages: usize, edge_factor: usize, seed: u64) -> Result<Csr<f64>>
     by_entries(pages, pages, entries)
 }
 
-/// A symmetric positive definite Toeplitz matrix of 61 diagonals, 1 / (1 + k)^2 on those k away from the middle (R.
-/// Chan and M. Ng, "Conjugate gradient methods for Toeplitz systems", SIAM Review 38, 1996).
+/// A symmetric positive definite Toeplitz matrix of 61 diagonals, with 1 / (1 + k)^2 at distance k from the main
+/// diagonal (R. Chan and M. Ng, "Conjugate gradient methods for Toeplitz systems", SIAM Review 38, 1996).
 ///
 /// # Errors
 /// As [`poisson2d`](super::poisson2d).

@@ -80,7 +80,7 @@ pub fn image(nx: usize, ny: usize, contrast: f64, seed: u64) -> Result<Csr<f64>>
 
 /// The curl of the curl in a box of unit cells, plus a mass: unknowns on edges, as in Yee's scheme and Nedelec's
 /// elements of lowest order (K. S. Yee, IEEE Trans. Antennas Propag. 14, 1966). Faces have random coefficients over two
-/// decades. Positive definite; gradients are mapped to the mass alone, which is `1 / contrast`.
+/// decades. Positive definite; the curl of a gradient is zero, so that only the mass remains, which is `1 / contrast`.
 ///
 /// # Errors
 /// As [`poisson2d`](super::poisson2d), and unless `contrast` is from 1 to 1e100.

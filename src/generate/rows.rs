@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::parallel::prelude::*;
 
-/// Rows of one task.
+/// The number of rows in a task.
 const CHUNK: usize = 1 << 12;
 
 /// The entries of the current row.
@@ -39,7 +39,7 @@ impl Row {
     }
 }
 
-/// The matrix whose row `i` is what `fill(i, row)` writes to the empty `row`. Each row is computed twice (once to
+/// Builds a matrix row by row: `fill(i, row)` writes row `i` to the empty `row`. Each row is computed twice (once to
 /// count), so that only the finished matrix needs memory.
 pub(super) fn by_rows(
     rows: usize,
@@ -89,7 +89,7 @@ pub(super) fn by_rows(
     Ok(Csr::from_parts_unchecked(rows, columns, narrow(offsets)?, indices, values))
 }
 
-/// The matrix with sorted, distinct keys `row << 32 | column` and a value for each.
+/// Builds a matrix from sorted, distinct keys `row << 32 | column` and their values.
 pub(super) fn by_keys(rows: usize, columns: usize, keys: &[u64], values: Vec<f64>) -> Result<Csr<f64>> {
     let mut offsets = Host.zeros::<u64>(rows + 1)?;
     for &key in keys {
@@ -103,8 +103,8 @@ pub(super) fn by_keys(rows: usize, columns: usize, keys: &[u64], values: Vec<f64
     Ok(Csr::from_parts_unchecked(rows, columns, narrow(offsets)?, indices, values))
 }
 
-/// The matrix with entries in any order, each a key `row << 32 | column` and a value; those at the same position are
-/// added in their order.
+/// Builds a matrix from entries in any order, each a key `row << 32 | column` and a value. Entries at the same position
+/// are added up in their order.
 pub(super) fn by_entries(rows: usize, columns: usize, mut entries: Vec<(u64, f64)>) -> Result<Csr<f64>> {
     check_size(rows, columns)?;
     rayon::slice::ParallelSliceMut::par_sort_by_key(&mut entries[..], |entry| entry.0);
@@ -119,7 +119,7 @@ pub(super) fn by_entries(rows: usize, columns: usize, mut entries: Vec<(u64, f64
     by_keys(rows, columns, &keys, values)
 }
 
-/// Row offsets of the width that they need.
+/// Converts row offsets to 32 bits if they fit.
 pub(super) fn narrow(offsets: Vec<u64>) -> Result<Offsets<Host>> {
     Ok(if offsets.last().is_none_or(|&last| last <= NARROW_LIMIT as u64) {
         let mut narrow = Host.zeros::<u32>(offsets.len())?;

@@ -14,9 +14,9 @@ use crate::random::Random;
 /// | A       .  |   D  the barrier's diagonal, over `contrast`: some variables free, some at their bound
 /// ```
 ///
-/// `constraints` rows of A have two to five entries each. The first of row k is in a column where no later row has any,
-/// so that the constraints are independent: the matrix is regular, symmetric and indefinite, with as many negative
-/// eigenvalues as constraints.
+/// `constraints` rows of A have two to five entries each. The first entry of row k is in a column in which no later row
+/// has one, so that the constraints are independent: the matrix is regular, symmetric and indefinite, and its number of
+/// negative eigenvalues is that of the constraints.
 ///
 /// # Errors
 /// As [`poisson2d`](super::poisson2d); if there are more constraints than variables, and unless `contrast` is from 1 to
@@ -85,7 +85,7 @@ pub fn stokes(cells: [usize; 3], viscosity: f64, pinned: bool) -> Result<Csr<f64
     }
     let strides = [1, cells[0], cells[0] * cells[1]];
     let pressures = unknowns(&cells)?;
-    // Faces across d are between two cells each: one less than cells in that direction.
+    // A face across d separates two cells, so in that direction there is one face less than cells.
     let faces: [[usize; 3]; 3] =
         std::array::from_fn(|d| std::array::from_fn(|e| if e == d { cells[e] - 1 } else { cells[e] }));
     let counts = faces.map(|faces| faces.iter().product::<usize>());
@@ -98,7 +98,7 @@ pub fn stokes(cells: [usize; 3], viscosity: f64, pinned: bool) -> Result<Csr<f64
             for d in 0..3 {
                 let strides = [1, faces[d][0], faces[d][0] * faces[d][1]];
                 let place = |at: [usize; 3]| starts[d] + (0..3).map(|e| at[e] * strides[e]).sum::<usize>();
-                // The face below a cell in direction d has one number less than the cell there.
+                // In direction d, the number of the face below a cell is the cell's number minus one.
                 if at[d] > 0 {
                     let mut below = at;
                     below[d] -= 1;

@@ -4,8 +4,9 @@ use super::rows::by_rows;
 use crate::error::Result;
 use crate::matrix::Csr;
 
-/// First row, first column and diagonal: n + 1 at the corner, 2 on the rest of the diagonal, -1 along the shaft.
-/// Positive definite, and the worst case for a format that pads rows to one length.
+/// A matrix with a full first row, first column and diagonal: n + 1 at the corner, 2 on the rest of the diagonal, -1 in
+/// the rest of the first row and column. Positive definite, and the worst case for a format that pads rows to one
+/// length.
 ///
 /// # Errors
 /// As [`poisson2d`](super::poisson2d).

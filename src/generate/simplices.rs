@@ -6,11 +6,12 @@ use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::random::Random;
 
-/// How far points are moved from those of a grid, in each direction and in cells: elements keep their orientation, and
-/// a few are nearly flat.
+/// The maximum displacement of a point from the grid in each direction, in cells, in two and in three dimensions.
+/// Elements keep their orientation, and a few are nearly flat.
 const MOVED: [f64; 2] = [0.24, 0.17];
 
-/// The axes in the order in which the edges of a tetrahedron follow them (H. W. Kuhn, IBM J. Res. Dev. 4, 1960).
+/// A cube is divided into six tetrahedra, whose edges follow the axes in these orders (H. W. Kuhn, IBM J. Res. Dev. 4,
+/// 1960).
 const KUHN: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
 /// A triangulation of the unit square or cube.
@@ -151,7 +152,7 @@ pub fn mesh(cells: [usize; 3], contrast: f64, peclet: f64, seed: u64) -> Result<
     symmetric_to_the_last_bit(n, entries, peclet == 0.0)
 }
 
-/// A clamped elastic cube by linear elements on the tetrahedra of [`mesh`], three unknowns a node; Young's modulus 1.
+/// A clamped elastic cube by linear elements on the tetrahedra of [`mesh`], three unknowns per node; Young's modulus 1.
 ///
 /// # Errors
 /// As [`elasticity3d`](super::elasticity3d).
@@ -185,7 +186,8 @@ pub fn elasticity_mesh(cells: [usize; 3], poisson_ratio: f64, seed: u64) -> Resu
     symmetric_to_the_last_bit(n, entries, true)
 }
 
-/// The sum of entries. Both triangles sum the same numbers in the same order if the lower one is taken from the upper.
+/// The matrix of summed entries. If it is `symmetric`, the lower triangle is a copy of the upper one, so that the
+/// symmetry is exact.
 fn symmetric_to_the_last_bit(n: usize, mut entries: Vec<(u64, f64)>, symmetric: bool) -> Result<Csr<f64>> {
     if symmetric {
         entries.retain(|(key, _)| key >> 32 <= u64::from(*key as u32));

@@ -100,7 +100,7 @@ fn the_five_point_matrix_is_the_one_in_the_docs() {
     assert_eq!(dense(&poisson2d(3, 2).unwrap()), nalgebra::DMatrix::from_fn(6, 6, |i, j| expected[i][j]));
 }
 
-/// The Laplacian from a one-dimensional stencil by Kronecker products.
+/// The Laplacian as a sum of Kronecker products of one-dimensional stencils.
 fn kronecker_laplacian(size: &[usize], weights: &[f64]) -> nalgebra::DMatrix<f64> {
     let n: usize = size.iter().product();
     let mut sum = nalgebra::DMatrix::zeros(n, n);
@@ -153,7 +153,7 @@ fn equal_coefficients_make_jumping_a_poisson_matrix_inside() {
     let (jump, plain) = (jumping(n, 1.0, 2, 9).unwrap(), poisson3d(5, 4, 3).unwrap());
     for ((i, j, value), (pi, pj, plain)) in entries(&jump).into_iter().zip(entries(&plain)) {
         assert_eq!((i, j), (pi, pj));
-        // At the boundary the wall is half a cell away: a flux of 2 instead of 1.
+        // At the boundary the wall is half a cell away, so the flux is 2 instead of 1.
         let p = grid::point(n, i);
         let walls = (0..3).map(|d| f64::from(u8::from(p[d] == 0) + u8::from(p[d] + 1 == n[d]))).sum::<f64>();
         assert_eq!(value, if i == j { plain + walls } else { plain });

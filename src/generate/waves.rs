@@ -7,8 +7,8 @@ use num_complex::Complex;
 use std::f64::consts::TAU;
 
 /// -Laplacian(u) - k^2 u on a box of points (a size of 1 omits that dimension), u = 0 on the boundary, differences of
-/// second order times the spacing squared; k from the number of points a `wavelength`. Symmetric, and indefinite as
-/// soon as half a wavelength fits into the box.
+/// second order times the spacing squared; `wavelength` is the number of points per wavelength, which determines k.
+/// Symmetric, and indefinite as soon as half a wavelength fits into the box.
 ///
 /// # Errors
 /// As [`poisson2d`](super::poisson2d), and unless `wavelength` is positive.
@@ -22,8 +22,8 @@ pub fn helmholtz(size: [usize; 3], wavelength: f64) -> Result<Csr<f64>> {
     })
 }
 
-/// As [`helmholtz`], with a layer of one wavelength (at most a quarter of the box) inside all walls that absorbs waves:
-/// k^2 becomes k^2 (1 + i s), and s grows with the square of the depth from 0 to 2 (a sponge; Engquist and Majda,
+/// As [`helmholtz`], with a layer inside all walls that absorbs waves, one wavelength deep (at most a quarter of the
+/// box): k^2 becomes k^2 (1 + i s), and s grows with the square of the depth from 0 to 2 (a sponge; Engquist and Majda,
 /// "Absorbing boundary conditions for the numerical simulation of waves", Mathematics of Computation 31, 1977, describe
 /// what it approximates). Complex symmetric, not Hermitian.
 ///

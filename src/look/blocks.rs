@@ -1,11 +1,11 @@
-//! The number of unknowns at each point.
+//! The number of unknowns per point.
 
 use crate::prepare::Pattern;
 
-/// Blocks of a size count only if at least this fraction of their places has an entry.
+/// A block size is accepted if entries are stored at this fraction of the positions in its blocks, or more.
 const FULL: f64 = 0.9;
 
-/// Rows of blocks in the sample that is tried before all are counted.
+/// The number of block rows that are examined first, before all are counted.
 const SAMPLE: usize = 200;
 
 /// The largest size from 6 to 2 for which A consists of aligned square blocks that are nearly full; else 1. A matrix
@@ -23,7 +23,7 @@ pub(super) fn natural_size(pattern: &Pattern<'_>) -> usize {
     (2..=6).rev().find(fits).unwrap_or(1)
 }
 
-/// The fraction of places with an entry, over all nonempty blocks in each `step`-th row of blocks.
+/// The fraction of positions with an entry, over all nonempty blocks in each `step`-th block row.
 fn fill(pattern: &Pattern<'_>, size: usize, step: usize) -> f64 {
     let mut seen = vec![u32::MAX; pattern.columns() / size];
     let (mut entries, mut blocks) = (0, 0);

@@ -21,15 +21,15 @@ pub struct Columns {
     pub strictly_dominant: usize,
     /// Columns with |a_jj| >= sum of the other |a_ij|.
     pub dominant: usize,
-    /// The smallest of the columns' largest |a_ij|, columns of zeros excepted; infinity if all entries are zero.
+    /// The smallest over all columns of the largest |a_ij|, without columns of zeros; infinity if all entries are zero.
     pub smallest_column: f64,
     /// Rows with more than 16 entries and more than 10 sqrt(columns).
     pub dense_rows: usize,
     /// Columns with more than 16 entries and more than 10 sqrt(rows).
     pub dense_columns: usize,
-    /// Entries of the longest row.
+    /// The number of entries in the longest row.
     pub longest_row: usize,
-    /// Entries of the longest column.
+    /// The number of entries in the longest column.
     pub longest_column: usize,
 }
 

@@ -60,7 +60,7 @@ impl Look {
         methods.find(|method| iterative.contains(&method.method) && method.fit != Fit::Impossible)
     }
 
-    /// The reason why the matrix can't be solved with at all.
+    /// The reason why no method can solve with the matrix, if there is one.
     fn hopeless(&self) -> Option<String> {
         if self.rows == 0 || self.columns == 0 {
             Some("there is nothing to solve".into())

@@ -14,7 +14,7 @@
 //! |---|---|
 //! | `structure` | components, structural rank, block triangular form, triangles |
 //! | `columns` | counts by columns, dense rows and columns |
-//! | `blocks` | the number of unknowns at each point |
+//! | `blocks` | the number of unknowns per point |
 //! | `methods` | which methods are possible, which are not, and why |
 //! | `diagonal` | checks of the diagonal, in the backend's memory |
 //! | `transposed` | distance to the transpose, in the backend's memory |
@@ -117,7 +117,7 @@ pub struct Look {
     pub definiteness: Definiteness,
     /// True if A has the signs of an M-matrix: real, with a positive diagonal and no positive entry off it.
     pub m_matrix_signs: bool,
-    /// Unknowns at each point, 1 to 6: A consists of square blocks of this size that are nearly full.
+    /// Unknowns per point, 1 to 6: A consists of square blocks of this size that are nearly full.
     pub block_size: usize,
     /// Counts by rows, and properties of pairs of entries.
     pub facts: Facts,

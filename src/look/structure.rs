@@ -22,7 +22,7 @@ pub enum Triangle {
     None,
 }
 
-/// The structure given by the places of the nonzero entries.
+/// The structure that follows from the positions of the nonzero entries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Structure {
@@ -51,7 +51,7 @@ pub struct Structure {
 }
 
 impl Structure {
-    /// `strict` returns whether a row is strictly diagonally dominant.
+    /// `strict(i)` is true if row i is strictly diagonally dominant.
     pub(super) fn of(pattern: &Pattern<'_>, facts: &Facts, strict: &dyn Fn(usize) -> bool) -> Result<Self> {
         let square = pattern.rows() == pattern.columns();
         let forest = Forest::of(pattern)?;

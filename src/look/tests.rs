@@ -159,7 +159,7 @@ fn what_is_no_number_and_what_is_not_there() {
     }
 }
 
-/// Counts by binary search, hashing and sorting do not depend on the order of rows.
+/// Facts that are counted by binary search, hashing and sorting do not depend on the order of rows.
 #[test]
 fn renumbering_changes_no_fact() {
     let a = generate::wathen(6, 5, 1).unwrap();

@@ -12,7 +12,7 @@ use crate::scalar::{Real, Scalar};
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Transposed {
-    /// Largest |a_ij - a_ji| divided by the largest |a_ij|.
+    /// The largest |a_ij - a_ji|, relative to the largest entry.
     pub asymmetry: f64,
     /// The largest |a_ij - conj(a_ji)|, relative to the largest entry.
     pub hermitian_defect: f64,

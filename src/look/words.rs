@@ -6,14 +6,14 @@ use crate::report::count;
 /// Scaling is recommended for magnitudes that span at least this many decades.
 const WIDE: f64 = 4.0;
 
-/// At most this many rows or columns are named.
+/// At most this many rows or columns are listed.
 const NAMED: usize = 8;
 
 fn n(number: usize) -> String {
     count(number as u64)
 }
 
-/// The first few of some numbers, counted from 1 as in a file.
+/// Lists the first few of some numbers, counted from 1 as in a file.
 fn named(numbers: &[u32]) -> String {
     let mut text: Vec<String> = numbers.iter().take(NAMED).map(|&k| (u64::from(k) + 1).to_string()).collect();
     if numbers.len() > NAMED {

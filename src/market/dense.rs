@@ -62,8 +62,8 @@ impl<T: Scalar> DenseFile<T> {
 /// standard input.
 ///
 /// # Errors
-/// As [`read_triplets`](super::read_triplets); and for coordinates with far more places than entries (the options have
-/// the limit).
+/// As [`read_triplets`](super::read_triplets); also if the full array of a coordinate file would have far more values
+/// than the file has entries (the options have the limit).
 pub fn read_dense<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -> Result<DenseFile<T>> {
     dense_of(Source::open(path.as_ref(), options.metered())?, options)
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 /// How a file lists its entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// A row index, a column index and a value a line.
+    /// A row index, a column index and a value per line.
     Coordinate,
     /// Every value, column after column.
     Array,

@@ -1,8 +1,8 @@
 //! Parses all entries of a file: blocks are cut into pieces, which are parsed in parallel.
 //!
-//! A piece with l lines has at most l entries. So counting line ends gives every piece its own range of the final
-//! arrays before it is parsed, and each line its number. If comments or blank lines leave gaps, later entries are moved
-//! up.
+//! A piece with l lines has at most l entries. Counting line ends therefore gives every piece its own range of the
+//! final arrays before it is parsed, and each line its number. If comments or blank lines leave gaps, later entries are
+//! moved up.
 
 use super::entries::{self, Parser, Shape, Slots, Summary};
 use super::fault::{self, Cause, Fault};
@@ -95,7 +95,7 @@ pub(super) fn entries<T: Scalar>(
     Ok(Entries { header, rows, columns, values, summary, lines })
 }
 
-/// Parses some lines of a file with this header, about `about` entries.
+/// Parses some lines of a file with this header; they have approximately `about` entries.
 #[cfg(all(unix, feature = "ranks", feature = "cli"))]
 pub(super) fn some_lines<T: Scalar>(source: Source, header: &Header, about: usize) -> Result<Entries<T>> {
     let path = source.path().to_owned();
@@ -138,7 +138,7 @@ impl<T: Scalar> Open<T> {
     }
 
     /// Parses every entry, and gives those of each block to `deliver` in the order of the file. `deliver` returns
-    /// memory for others, or none to stop.
+    /// memory for the next entries, or `None` to stop.
     pub(super) fn in_parts(self, mut deliver: impl FnMut(Part<T>) -> Option<Part<T>>) -> Result<Summary> {
         let arrays = self.read(|arrays| {
             let mut part = std::mem::take(&mut arrays.filling);

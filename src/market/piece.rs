@@ -35,7 +35,8 @@ impl<T: Scalar> Piece<T> {
         Self { rows: Vec::new(), columns: Vec::new(), values: Vec::new(), summary: Summary::default() }
     }
 
-    /// Parses whole lines of the coordinate file `path`; `text` delivers their `bytes` bytes, about `about` entries.
+    /// Parses whole lines of the coordinate file `path`. `text` delivers their `bytes` bytes, with approximately
+    /// `about` entries.
     ///
     /// # Errors
     /// As [`read_triplets`](super::read_triplets), but line numbers are relative.

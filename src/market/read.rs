@@ -47,7 +47,7 @@ impl ReadOptions {
         self.meter.as_ref()
     }
 
-    /// The reason for refusing a full array of this size, if it is refused: the number of places counts.
+    /// The reason for refusing a full array of this size, if it is refused. The limit is for the number of its values.
     pub(crate) fn refuse_dense(&self, header: &Header) -> Option<String> {
         let places = (header.rows as u64).saturating_mul(header.columns as u64);
         let limit = header.entries.saturating_mul(64).saturating_add(self.empty_lines as u64);
@@ -127,7 +127,7 @@ impl<T: Scalar> MatrixFile<T> {
         &self.triplets
     }
 
-    /// The symmetry, by which entries that are not stored follow.
+    /// The symmetry, from which the entries that are not stored follow.
     pub fn symmetry(&self) -> Symmetry {
         self.header.symmetry
     }

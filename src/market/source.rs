@@ -17,9 +17,7 @@ const FIRST_BLOCK: usize = 64 << 10;
 /// The longest line that is accepted, which must fit a block.
 const LONGEST_LINE: usize = 1 << 20;
 
-/// Whole lines: `text[..end]`, each ended by `
-///
-/// `, then [`PADDING`] bytes of line ends.
+/// Whole lines: `text[..end]`, each ended by a line feed, then [`PADDING`] bytes of line ends.
 pub(super) struct Block {
     text: Vec<u8>,
     end: usize,
@@ -174,7 +172,7 @@ impl Lines {
         let mut goal = self.block + filled;
         self.block = BLOCK;
         if text.is_empty() {
-            // Zeroed by the system: not written to before they are read into.
+            // The system provides zeroed pages, which are not written to before text is read into them.
             text = vec![0; goal + PADDING];
         } else if text.len() < goal + PADDING {
             text.resize(goal + PADDING, 0);

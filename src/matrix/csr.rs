@@ -391,7 +391,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
                 return Ok(Self::from_parts_unchecked(self.columns, self.rows, offsets, indices, values));
             }
         }
-        // One count more than there are columns: its place in the scan is the total. The workspace of counting is freed
+        // There is one more count than columns; the scan puts the total there. The workspace of counting is freed
         // before the transpose is allocated.
         let mut counts = backend.zeros(self.columns + 1)?;
         backend.column_counts(&self.pattern.indices, &mut counts)?;

@@ -18,8 +18,8 @@ use crate::scalar::Scalar;
 /// value, two thirds of those in formats with columns in double precision. A diagonal with few entries costs as much as
 /// a full one.
 ///
-/// A place without an entry has a value with every bit set. Arithmetic never produces it, and a matrix that contains it
-/// is refused.
+/// A position without an entry has a value with every bit set. Arithmetic never produces it, and a matrix that contains
+/// it is refused.
 ///
 /// Sources: Saad, "Iterative Methods for Sparse Linear Systems", section 3.4; Bell and Garland, "Implementing sparse
 /// matrix-vector multiplication on throughput-oriented processors" (SC 2009), section 3.1. Slices as in SELL make the

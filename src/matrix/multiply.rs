@@ -17,7 +17,7 @@ use crate::scalar::Scalar;
 /// ```
 ///
 /// # Errors
-/// If the columns of A are not as many as the rows of B, if memory runs out, or if the device fails.
+/// If A does not have as many columns as B has rows, if memory runs out, or if the device fails.
 pub fn multiply<V: Scalar, B: SparseProducts>(
     backend: &B,
     a: &Csr<V, B>,
@@ -41,7 +41,7 @@ pub(crate) fn multiply_at<V: Scalar, B: SparseProducts>(
     Ok(Csr::from_parts_unchecked(a.rows(), b.columns(), offsets, indices, values))
 }
 
-/// C = A B anew, where C came from [`multiply`] with factors of the same patterns: only values are computed.
+/// Computes C = A B again for a C from [`multiply`], with factors of the same patterns: only values are computed.
 ///
 /// # Errors
 /// If sizes differ, or if the device fails. A C of another pattern gets meaningless values.

@@ -73,8 +73,8 @@ impl<B: Conversions> Plan<B> {
         found: &mut B::Slice<u64>,
         offsets: Option<B::Vec<u32>>,
     ) -> Result<Self> {
-        // Three words that the host needs, copied together: whether a row was moved, the number of places, and the
-        // longest row.
+        // Three words that the host needs, copied together: whether a row was moved, the number of entries including
+        // padding, and the longest row.
         let (moved, places) = B::split_mut(found, 1);
         let mut ordered = None;
         if window > 1 {

@@ -153,8 +153,8 @@ fn whole_kinds(places: u32, places_of: &[u32]) -> WholeKinds {
     })
 }
 
-/// Strides for which every distance has a place of its own. The distances themselves are tried first, then their
-/// neighbours.
+/// Strides for which no two distances have the same place in the stencil. The distances themselves are tried first,
+/// then their neighbours.
 fn strides(distances: &[i32]) -> Option<(u32, u32)> {
     let far = || distances.iter().copied().filter(|&d| d > 2);
     let candidates: Vec<i32> = far().chain(far().flat_map(|d| [d - 1, d + 1])).collect();

@@ -23,7 +23,8 @@ pub const FREE_PADDING: u64 = 1 << 12;
 pub const MOST_PADDING: u64 = 2;
 
 impl Storage {
-    /// For `entries` stored places of `nonzeros` entries, with `entry` bytes each, and `index` bytes of other arrays.
+    /// The storage of `nonzeros` entries in `entries` positions of `entry` bytes each, and of `index` bytes of other
+    /// arrays.
     pub(super) fn new(nonzeros: usize, entries: u128, entry: usize, index: u128, about: &str) -> Self {
         let bytes = u64::try_from(entries * entry as u128 + index).unwrap_or(u64::MAX);
         let padding = u64::try_from(entries - nonzeros as u128).unwrap_or(u64::MAX);
@@ -36,7 +37,7 @@ impl Storage {
         Self { bytes, exact: true, padding, refused }
     }
 
-    /// An upper bound: `entries` places of `entry` bytes, and `index` bytes of other arrays. Never refused.
+    /// An upper bound: `entries` positions of `entry` bytes, and `index` bytes of other arrays. Never refused.
     pub(super) fn at_most(nonzeros: usize, entries: u128, entry: usize, index: u128) -> Self {
         Self { exact: false, refused: None, ..Self::new(nonzeros, entries, entry, index, "") }
     }

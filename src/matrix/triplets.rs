@@ -3,8 +3,8 @@
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
-/// Entries (row, column, value) in any order; entries at the same position are added. On the host, where matrices are
-/// made.
+/// Entries (row, column, value) in any order; entries at the same position are added. They are in the memory of the
+/// host.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Triplets<T> {
     rows: usize,

@@ -59,8 +59,8 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
         backend.axpby(alpha, &product, beta, y)
     }
 
-    /// y = A x and `xy[0]` = x.y (conjugating x), in one pass if the operator can. If `xy` has k entries, 2 to 32, the
-    /// same for k interleaved vectors at once (entry i of vector j at i * k + j), provided that
+    /// y = A x and `xy[0]` = x.y (conjugating x), in one pass if the operator can. If `xy` has k entries, 2 to 32, then
+    /// x and y are k interleaved vectors (entry i of vector j is at i * k + j), provided that
     /// [`LinearOperator::block_bytes`] supports it.
     ///
     /// # Errors
@@ -127,8 +127,8 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
     /// Compulsory bytes of one application: the stored matrix once, x once, y once.
     fn bytes(&self) -> usize;
 
-    /// Compulsory bytes of an application to several vectors at once, with the stored matrix once for all; none if the
-    /// operator takes vectors one by one only, as the provided method does.
+    /// Compulsory bytes of an application to several vectors at the same time, with the stored matrix once for all.
+    /// `None` if the operator multiplies one vector at a time, as by default.
     fn block_bytes(&self, _vectors: usize) -> Option<usize>
     where
         B: VectorOps,
@@ -152,8 +152,8 @@ pub(crate) fn plain_residual<T: Scalar, B: VectorOps>(
 
 /// An operator with which a backend can do many iterations of conjugate gradients or MINRES in one call.
 pub trait PersistentOperator<T: Scalar, B: KrylovSteps>: LinearOperator<T, B> {
-    /// Enqueues several iterations at once ([`KrylovSteps::csr_persistent`]). Returns whether it did; an operator that
-    /// does not support a method returns false at each call.
+    /// Enqueues several iterations in one call ([`KrylovSteps::csr_persistent`]). Returns whether it did; an operator
+    /// that does not support a method returns false at each call.
     ///
     /// # Errors
     /// As [`LinearOperator::apply`], and if memory runs out.

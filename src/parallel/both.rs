@@ -1,6 +1,6 @@
 //! Iterates over two slices in pairs, for loops over the few entries of a row.
 
-/// Pairs of the elements of two slices, as many as the shorter has.
+/// The elements of two slices in pairs, up to the length of the shorter one.
 ///
 /// The same as [`Iterator::zip`], but inlined. The constructor of a zip in the standard library is not marked for
 /// inlining, so it may remain a call, one for each row, which takes as long as the row itself. For loops over thousands

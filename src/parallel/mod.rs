@@ -83,7 +83,8 @@ const PARTS_THAT_LOOK: usize = 64;
 /// The minimum number of tasks for a matrix that is not small.
 const TASKS: usize = 32;
 
-/// Threads for each processor that a user may request, and for any machine: tests use more threads than processors.
+/// The maximum number of threads per processor that a user may request, and the number that is always allowed: tests
+/// use more threads than processors.
 const MOST_A_PROCESSOR: usize = 4;
 const MOST_ANYWHERE: usize = 64;
 
@@ -105,7 +106,7 @@ pub(crate) fn task_of(all: usize, least: usize, most: usize) -> usize {
     (all / TASKS).clamp(least, most)
 }
 
-/// How many tasks of a few microseconds a thread takes: one by one in a team, else at least `at_once`.
+/// The number of tasks of a few microseconds that are worth a thread: one in a team, else at least `at_once`.
 pub(crate) fn worth_a_thread(at_once: usize) -> usize {
     if in_team() { 1 } else { at_once }
 }
@@ -175,12 +176,12 @@ pub(crate) unsafe trait Pieces: Sized + Sync {
     /// The index is below [`Pieces::len`], and no item is requested twice.
     unsafe fn item(&self, number: usize) -> Self::Item;
 
-    /// With fewer items than this, another thread does not pay.
+    /// The minimum number of items for which another thread pays off.
     fn least(&self) -> usize {
         1
     }
 
-    /// Pairs of items, as many as the shorter has.
+    /// Pairs of items, up to the length of the shorter one.
     fn zip<P: IntoPieces>(self, other: P) -> Zip<Self, P::Pieces> {
         Zip(self, other.into_par_iter())
     }
@@ -239,7 +240,7 @@ pub(crate) trait IntoPieces {
     fn into_par_iter(self) -> Self::Pieces;
 }
 
-/// Into how many parts to divide `n` items; one if dividing does not pay.
+/// The number of parts into which `n` items are divided; one if dividing does not pay off.
 pub(crate) fn parts(n: usize, least: usize) -> usize {
     let least = least.max(1);
     if n / 2 < least {
@@ -273,7 +274,7 @@ fn in_parts(n: usize, least: usize, body: &(dyn Fn(Range<usize>) + Sync)) {
 fn of_parts<R: Send>(n: usize, least: usize, results: &(dyn Fn(Range<usize>) -> Vec<R> + Sync)) -> Vec<R> {
     let parts = parts(n, least);
     if parts == 1 {
-        // One allocation, that of the result: the loops of a solver's iteration use this.
+        // Only the result is allocated: the loops of a solver's iteration use this.
         return results(0..n);
     }
     let mut slots = Vec::new();
@@ -349,7 +350,7 @@ impl<P: Pieces, R: Send, F: Fn(P::Item) -> R + Sync> Mapped<P, F> {
             }
             all
         };
-        // With a single thread nothing is allocated: updates of a diagonal use this.
+        // With one thread nothing is allocated: updates of a diagonal use this.
         let all = match parts(n, least) {
             1 => fold(0..n),
             _ => of_parts(n, least, &|numbers| Vec::from_iter(fold(numbers))).into_iter().reduce(&combine),

@@ -31,7 +31,7 @@ unsafe impl<P: Pieces> Pieces for AtLeast<P> {
     }
 }
 
-/// [`Pieces::zip`]: as many items as the shorter has.
+/// [`Pieces::zip`]: pairs of items, up to the length of the shorter one.
 pub(crate) struct Zip<A, B>(pub(super) A, pub(super) B);
 
 // SAFETY: items with different numbers consist of items with different numbers.

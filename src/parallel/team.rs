@@ -1,9 +1,9 @@
 //! A team of threads that poll for the next loop instead of sleeping.
 //!
-//! Waking sleeping threads for a loop takes 10 to 50 microseconds, as long as a whole iteration on 10^4 unknowns. So a
-//! caller of many short loops (the replay of a recording) first gathers a team: threads of rayon's pool that poll for
-//! the caller's next loop, and return to the pool if none has come for [`LINGER`]. Beginning and ending a loop then
-//! costs a few hundred nanoseconds.
+//! Waking sleeping threads for a loop takes 10 to 50 microseconds, as long as a whole iteration on 10^4 unknowns.
+//! Therefore a caller of many short loops (the replay of a recording) first gathers a team: threads of rayon's pool
+//! that poll for the caller's next loop, and return to the pool if none has come for [`LINGER`]. Beginning and ending a
+//! loop then costs a few hundred nanoseconds.
 //!
 //! ```text
 //! caller    job = parts, body | state = open | its share, then what others have left | state = closed | wait for count
@@ -26,13 +26,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-/// How long a helper polls for a loop before it returns to the pool.
+/// A helper polls for a loop for this long before it returns to the pool.
 const LINGER: Duration = Duration::from_micros(50);
 
-/// How long it polls before it yields to other threads of the machine.
+/// It polls for this long before it yields to other threads of the machine.
 const EAGER: Duration = Duration::from_micros(5);
 
-/// How long it stays at most, so that other users of the pool can run; the caller then asks for another helper.
+/// The maximum time that a helper stays, so that other users of the pool can run; the caller then asks for another one.
 const STAY: Duration = Duration::from_millis(2);
 
 /// Polls between two readings of the clock.
@@ -119,7 +119,7 @@ fn processors() -> usize {
     *PROCESSORS.get_or_init(|| thread::available_parallelism().map_or(1, usize::from).min(MOST))
 }
 
-/// Requests as many helpers as pay for `work`, the duration of one iteration of what is about to be repeated.
+/// Requests the number of helpers that is worth it for work that will be repeated; `work` is the time of one iteration.
 pub(crate) fn gather(work: Duration) {
     if work >= WORTH {
         let worth = usize::try_from(work.as_nanos() / WORTH.as_nanos()).unwrap_or(MOST);
@@ -227,7 +227,7 @@ impl Team {
         }
     }
 
-    /// The loop of a helper while it stays.
+    /// Polls for loops and takes part in them, until it is time to return to the pool.
     fn help(&self) {
         // A caller that waits inside of a loop may execute its own request.
         if thread::current().id() == self.owner {
@@ -258,7 +258,7 @@ impl Team {
         self.places[place].0.occupied.store(false, Ordering::Release);
     }
 
-    /// Enters the loop if one is open and it is not `seen`, the last one; then returns its number.
+    /// Takes part in the open loop, unless there is none or it is `seen`, the last one. Returns the loop's number.
     fn enter(&self, place: usize, seen: Option<u64>) -> Option<u64> {
         let has_share = |state: u64| {
             state & OPEN != 0
@@ -271,8 +271,8 @@ impl Team {
         let state = self.board.0.state.fetch_add(1, Ordering::Acquire);
         let number = has_share(state).then_some(state >> NUMBER);
         if number.is_some() {
-            // SAFETY: the loop was open when this thread was counted in. So the owner has written the job before, and
-            // does not write it again until this thread is counted out.
+            // SAFETY: the loop was open when this thread was counted in. The owner has therefore written the job
+            // before, and does not write it again until this thread is counted out.
             let job = unsafe { *self.board.0.job.get() };
             let worked =
                 catch_unwind(AssertUnwindSafe(|| job.into_iter().for_each(|job| self.work(job, place))));
@@ -284,7 +284,7 @@ impl Team {
         number
     }
 
-    /// Runs the remaining parts of its own share, then those of others.
+    /// Runs the remaining parts of this thread's share, then those of others.
     fn work(&self, job: Job, place: usize) {
         // SAFETY: `Team::run`, which owns the body, waits until all helpers have left.
         let body = unsafe { &*job.body };

@@ -97,17 +97,17 @@ const FACTORS_BESIDE_DEVICE: f64 = 1.2e-6;
 /// Seconds of an iteration of MINRES or GMRES on a device: a constant, mostly launches, and for each entry.
 const DEVICE_ITERATION_OF_OTHERS: [f64; 2] = [2.5e-5, 8e-12];
 
-/// Iterations of GMRES there before incomplete factors are tried, and then BiCGSTAB: 12 ms, which is about as long as a
-/// trial of fifteen iterations with factors of 400 level sets (1.2 us each, H200, 2026-11-28).
+/// Iterations of GMRES on a device before incomplete factors are tried, and then BiCGSTAB: 12 ms, which is about as
+/// long as a trial of fifteen iterations with factors of 400 level sets (1.2 us each, H200, 2026-11-28).
 pub(crate) const BEFORE_TRIALS: f64 = 500.0;
 
-/// The fraction of the next candidate's time that a trial may take: an unsuccessful trial makes the total half as long
-/// again.
+/// The fraction of the next candidate's time that a trial may take: an unsuccessful trial makes the total longer by a
+/// half.
 pub(crate) const PART: f64 = 0.5;
 
-/// The same of iterations on a device before a factorisation, which has a price there that is known less well. It was
-/// fitted to one half of `benches/choice/gpu.csv`; on the other half nine tenths of the regrets fell from 1.6 to 1.4
-/// (2026-11-28).
+/// The same fraction for iterations on a device before a factorisation, whose price there is less certain. It was
+/// fitted to one half of `benches/choice/gpu.csv`; on the other half, the 90 % quantile of the regrets fell from 1.6 to
+/// 1.4 (2026-11-28).
 const PART_ON_DEVICE: f64 = 0.25;
 
 /// Seconds of an iteration of MINRES or GMRES on a device.

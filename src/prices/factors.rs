@@ -1,6 +1,6 @@
 //! Prices of factorisations on a CPU.
 
-/// Multiplications column by column in the time of one in a block: 1.6e8 a second were measured.
+/// The speed of multiplications column by column, relative to that in blocks: 1.6e8 per second were measured.
 pub(crate) const COLUMN_BY_COLUMN: f64 = 0.05;
 
 /// Seconds of a factorisation and of the solves with it: a constant, for each row and each entry of A, and for each

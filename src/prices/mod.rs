@@ -5,7 +5,7 @@
 //! | `budgets` | how much each candidate may take before the next one is tried |
 //! | `factors` | factorisations on a CPU |
 //! | `iterations` | iterations, incomplete factors, polynomials |
-//! | `order` | expected costs of orders of elimination on a CPU |
+//! | `order` | expected costs of fill-reducing orderings on a CPU |
 //! | `multigrid` | multigrid compared to plain conjugate gradients |
 //!
 //! They were measured on two cores and on an H200; only the bandwidth is measured on each device. The same table leads

@@ -1,34 +1,35 @@
-//! Orders of elimination on a CPU: their expected cost and that of the factorisation, before any of it is done.
+//! Fill-reducing orderings on a CPU: the expected cost of an ordering and of its factorisation, before either is
+//! computed.
 
 use super::budgets::BLOCKS;
 
-/// Minimum seconds to compute an order, for each row and for each entry; from a mesh in the plane with 10^4 points
+/// Minimum seconds to compute an ordering, per row and per entry; measured on a mesh in the plane with 10^4 points
 /// (`benches/choice/cpu.csv`: the column `analysis`, two cores of a Xeon, 2026-11-28).
 const ORDER: [f64; 2] = [1.5e-7, 6e-8];
 
 /// Estimated multiplications of a factorisation: FACTOR * width^OF_WIDTH * rows^OF_ROWS, for the mean width of
 /// breadth-first levels. It was fitted to half of the systems of the same file. On the other half the median error is a
-/// factor of 2, and nine tenths are within 4. A few edges between distant parts of the graph make levels wider than
-/// separators: for banded KKT systems with such edges the estimate is 40 times too high.
+/// factor of 2, and 90 % of the errors are within 4. A few edges between distant parts of the graph make levels wider
+/// than separators: for banded KKT systems with such edges the estimate is 40 times too high.
 const FACTOR: f64 = 11.0;
 const OF_WIDTH: f64 = 1.75;
 const OF_ROWS: f64 = 0.8;
 
-/// The time to compute an ordering, relative to its minimum: this factor if the elimination takes a thousand
-/// multiplications per row, times this power of their number, up to a bound that random graphs reach (the same file).
+/// The time to compute an ordering, relative to its minimum: USUAL times the POWER of thousands of multiplications per
+/// row, and at most MOST, which random graphs reach (the same file).
 const USUAL: f64 = 1.6;
 const POWER: f64 = 0.385;
 const MOST: f64 = 40.0;
 
-/// Minimum seconds to compute an order for this number of rows and entries.
+/// Minimum seconds to compute an ordering for this number of rows and entries.
 pub(crate) fn least_order_seconds([rows, nonzeros]: [usize; 2]) -> f64 {
     ORDER[0] * rows as f64 + ORDER[1] * nonzeros as f64
 }
 
-/// The expected cost of an order and of its factorisation.
+/// The expected cost of an ordering and of its factorisation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct OrderGuess {
-    /// Seconds to compute the order.
+    /// Seconds to compute the ordering.
     pub(crate) seconds: f64,
     /// Multiplications of the factorisation.
     pub(crate) multiplications: f64,
@@ -49,7 +50,7 @@ impl OrderGuess {
         self.multiplications / BLOCKS
     }
 
-    /// Returns whether the order and the factorisation are expected to take longer than a factorisation with this
+    /// Returns whether the ordering and the factorisation are expected to take longer than a factorisation with this
     /// number of multiplications.
     pub(crate) fn exceeds(&self, multiplications: f64) -> bool {
         BLOCKS * self.seconds + self.multiplications > multiplications

@@ -5,7 +5,7 @@ use super::{budgets, factors, iterations, multigrid, order};
 /// A price: its description, its value, and its unit.
 pub(crate) type Row = (String, f64, &'static str);
 
-/// All prices, in groups with a title each.
+/// All prices, in groups with titles.
 pub(crate) fn table() -> Vec<(&'static str, Vec<Row>)> {
     let kinds = [
         ("Cholesky", factors::CHOLESKY),

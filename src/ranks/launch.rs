@@ -234,7 +234,7 @@ impl Started {
         }
     }
 
-    /// How a rank that has closed its socket has ended.
+    /// Returns how a rank that has closed its socket ended.
     fn last(&mut self, rank: usize) -> String {
         let start = Instant::now();
         while start.elapsed() < TO_END {

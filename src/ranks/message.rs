@@ -41,7 +41,7 @@ impl Message {
         stream.write_all(&bytes)
     }
 
-    /// Waits for the next one.
+    /// Waits for the next message.
     pub(super) fn receive(mut stream: &UnixStream) -> io::Result<Self> {
         let mut head = [0; 17];
         stream.read_exact(&mut head)?;

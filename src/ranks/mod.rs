@@ -9,7 +9,7 @@
 //! mpirun -- starts --> rank 0, rank 1, ...      MPI, loaded when a group is asked for
 //!                        |        |
 //!                        +-window-+             memory that all of them map: sums and halos
-//!                        +-- MPI -+             messages, where they have no memory in common
+//!                        +-- MPI -+             messages, if they share no memory
 //! ```
 //!
 //! If a rank fails, disagrees with the others or dies, all of them end with one message that names it. No rank waits

@@ -39,8 +39,8 @@ struct State {
 
 /// The transport of data.
 enum Plane {
-    /// Windows, and the exchange plans that they are large enough for; and separate windows for words, once there were
-    /// any. Recordings keep the addresses of the first, which exchanges of words therefore must not replace.
+    /// The windows, the exchange plans that fit them, and separate windows for words once these are needed. Recordings
+    /// keep the addresses of the first windows, so exchanges of words must not replace them.
     Windows(PeerWindows, Vec<Plan>, Option<Box<PeerWindows>>),
     Nccl(Nccl),
 }
@@ -56,7 +56,7 @@ const BETWEEN: usize = 16;
 const LATENCY: f64 = 30e-6;
 const LATENCY_NCCL: f64 = 90e-6;
 
-/// A plan, and where the entries for each rank begin, to send and to receive.
+/// A plan, and the positions at which the entries to send to each rank, and to receive from it, begin.
 struct Plan {
     plan: ExchangePlan,
     send: DeviceVec<u64>,
@@ -97,7 +97,7 @@ impl Peers {
         Ok(Self::on(group, Plane::Windows(windows, Vec::new(), None)))
     }
 
-    /// A communicator with NCCL, one process a GPU.
+    /// A communicator with NCCL, with one process for each GPU.
     ///
     /// # Errors
     /// As [`Peers::new`].

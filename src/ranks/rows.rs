@@ -48,7 +48,7 @@ pub(crate) struct OwnRows<T: Scalar> {
     pub(crate) seconds: [f64; 2],
 }
 
-/// Reads a square matrix together; none if each rank has to read the whole file.
+/// Reads a square matrix with all ranks; `None` if each rank has to read the whole file.
 ///
 /// # Errors
 /// If a rank has another file, or has failed.
@@ -163,7 +163,8 @@ fn piece<T: Scalar>(path: &Path, header: &Header, [rank, ranks]: [usize; 2]) -> 
     }
     let mut file = file.into_inner();
     file.seek(SeekFrom::Start(begin)).ok()?;
-    // Lines have different lengths in different places. Memory that is not needed is never touched.
+    // Lines differ in length, so memory is requested for an eighth more entries. Memory that is not needed is never
+    // touched.
     let share = (end - begin) as f64 / (length - first) as f64;
     let about = (1.125 * share * header.entries() as f64) as usize + LOOKED_AT;
     Piece::read(path, header, (file.take(end - begin), end - begin), about).ok()
@@ -199,7 +200,7 @@ fn whole_planes<T: Scalar>(
     Ok(seeming_grid(header.rows(), distances).and_then(|grid| planes(grid, group.ranks())))
 }
 
-/// The rows of each rank, with about as many entries each.
+/// The rows of each rank, with about equally many entries.
 fn owners<T: Scalar>(group: &Group, header: &Header, piece: &Piece<T>) -> Result<Vec<Range<usize>>> {
     let n = header.rows();
     let shift = n.div_ceil(GROUPS).next_power_of_two().trailing_zeros();

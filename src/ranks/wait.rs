@@ -9,7 +9,7 @@ use std::time::Duration;
 const SPINS: u32 = 2000;
 const SPINS_CROWDED: u32 = 20;
 
-/// It checks after this many naps whether all ranks are still there.
+/// The number of naps after which a rank checks whether all others are still there.
 const PATIENCE: u32 = 32;
 
 /// How long a rank sleeps between polls; the system adds about 50 microseconds. A rank that only yields loses its
@@ -25,7 +25,7 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// For `ranks` ranks that share `processors` processors.
+    /// How ranks wait if `ranks` of them share `processors` processors.
     pub(super) fn among(ranks: usize, processors: usize) -> Self {
         Self { spins: if ranks <= processors { SPINS } else { SPINS_CROWDED } }
     }

@@ -1,6 +1,6 @@
 //! The ticks of an axis.
 
-/// Steps of 1, 2 or 5 times a power of ten, at most `most` of them from zero up to and including `last`.
+/// Ticks at multiples of 1, 2 or 5 times a power of ten, from zero to `last` inclusive, with at most `most` steps.
 pub(super) fn ticks(last: u64, most: u64) -> Vec<u64> {
     let mut step = 1u64;
     'search: loop {

@@ -31,7 +31,7 @@ const MOST_POINTS: usize = 1500;
 /// The legend names at most this many curves.
 const MOST_NAMES: usize = 12;
 
-/// Draws log10 of the relative residual against the iteration, one curve a right-hand side, and the tolerance as a
+/// Draws log10 of the relative residual against the iteration, one curve per right-hand side, and the tolerance as a
 /// dashed line. Points at zero or not finite are left out. Below it are the `levels` of multigrid, if there are any:
 /// the rows and entries of each, finest first.
 pub fn convergence_svg(
@@ -107,7 +107,8 @@ fn draw_legend(svg: &mut Svg, curves: &[Curve<'_>], at: (f64, f64)) {
     }
 }
 
-/// Every point of a short history. Of a long one, the lowest and the highest of each bucket, so that peaks are kept.
+/// Every point of a short history; the lowest and the highest point of each bucket of a long one, so that peaks are
+/// kept.
 fn thinned(history: &[f64]) -> impl Iterator<Item = (usize, f64)> + '_ {
     let bucket = (2 * history.len()).div_ceil(MOST_POINTS).max(1);
     history.chunks(bucket).enumerate().flat_map(move |(b, part)| {

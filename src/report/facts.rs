@@ -17,7 +17,7 @@ fn is_zero_sum(sum: [f64; 2], magnitudes: f64) -> bool {
     sum[0].hypot(sum[1]) <= ZERO_SUM * magnitudes
 }
 
-/// Rows of one task.
+/// The number of rows in a task.
 const CHUNK: usize = 1 << 12;
 
 /// Symmetry, diagonal and dominance of a matrix; magnitudes as `f64`.
@@ -47,7 +47,7 @@ pub struct Facts {
     pub largest: f64,
     /// Smallest nonzero |a_ij|, infinity if all are zero.
     pub smallest: f64,
-    /// The smallest of the rows' largest |a_ij|, rows of zeros excepted; infinity if all entries are zero.
+    /// The smallest over all rows of the largest |a_ij|, without rows of zeros; infinity if all entries are zero.
     pub smallest_row: f64,
     /// Entries left of the diagonal that are not zero.
     pub below_diagonal: usize,

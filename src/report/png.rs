@@ -4,7 +4,7 @@ use flate2::write::ZlibEncoder;
 use flate2::{Compression, Crc};
 use std::io::Write;
 
-/// Encodes `pixels` (row by row, indices into `palette`) with 8 bits a pixel.
+/// Encodes `pixels` (row by row, indices into `palette`) with 8 bits per pixel.
 pub(super) fn encode(width: usize, pixels: &[u8], palette: &[[u8; 3]]) -> std::io::Result<Vec<u8>> {
     let height = pixels.len() / width.max(1);
     let mut header = Vec::new();

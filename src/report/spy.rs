@@ -1,4 +1,4 @@
-//! The spy plot of a matrix: the places of its nonzeros.
+//! The spy plot of a matrix: the positions of its nonzeros.
 
 use super::axis::ticks;
 use super::svg::{Anchor, INK, PALE, Svg};
@@ -15,13 +15,13 @@ const SIDE: usize = 640;
 /// Up to this many rows and columns, each entry is drawn as its own square.
 const SINGLE: usize = 160;
 
-/// Shades from one entry a cell to the fullest cell.
+/// The number of shades, from one entry per cell to the fullest cell.
 const SHADES: usize = 32;
 
-/// Draws the places of the entries of a matrix of any size, rows downwards, columns to the right, counted from zero.
-/// Entries are squares as long as they are large enough; beyond that a pixel is darker the more entries it contains, on
-/// a logarithmic scale from one entry to the fullest pixel, so that single entries are still visible. `name` is the
-/// title.
+/// Draws the positions of the entries of a matrix of any size, rows downwards, columns to the right, counted from zero.
+/// Entries are squares as long as these are large enough. In larger matrices a pixel is darker the more entries it
+/// contains, on a logarithmic scale from one entry to the fullest pixel, so that single entries are still visible.
+/// `name` is the title.
 ///
 /// # Errors
 /// If the picture cannot be encoded.
@@ -82,7 +82,7 @@ pub fn spy_svg<V: Scalar>(a: &Csr<V>, name: &str) -> Result<String> {
     Ok(svg.finish())
 }
 
-/// Entries in each of `high` x `wide` cells, row by row.
+/// The number of entries in each of `high` x `wide` cells, row by row.
 fn raster<V: Scalar>(a: &Csr<V>, high: usize, wide: usize) -> Vec<u32> {
     let parts = a.parts();
     let (rows, columns) = (parts.rows, parts.columns);
@@ -130,7 +130,7 @@ fn draw_legend(svg: &mut Svg, at: (f64, f64), fullest: u32) {
     svg.text((at.0 + 20.0, at.1 + 26.0 + SHADES as f64 * step), Anchor::Start, 12.0, PALE, "1");
 }
 
-/// From a light blue through teal to a dark blue. Lightness falls evenly, so the order is visible in a grey print.
+/// A colour from light blue through teal to dark blue. Lightness falls evenly, so the order is visible in a grey print.
 fn shade(t: f64) -> [u8; 3] {
     const STOPS: [[f64; 3]; 4] = [[158., 202., 225.], [66., 146., 198.], [17., 89., 155.], [8., 29., 74.]];
     let place = t.clamp(0.0, 1.0) * (STOPS.len() - 1) as f64;

@@ -77,7 +77,7 @@ impl Svg {
         self.raw_text(at, Anchor::Start, 17.0, INK, " font-weight=\"bold\"", &escape(content));
     }
 
-    /// 10 to the power of `exponent`.
+    /// Writes 10 to the power of `exponent`.
     pub(super) fn power_of_ten(&mut self, at: (f64, f64), anchor: Anchor, exponent: i32) {
         let content = match exponent {
             0 => "1".into(),
@@ -138,7 +138,7 @@ impl Svg {
         );
     }
 
-    /// A PNG, its pixels kept sharp.
+    /// Draws a PNG with sharp pixels.
     pub(super) fn image(&mut self, at: (f64, f64), size: (f64, f64), png: &[u8]) {
         let _ = writeln!(
             self.text,

@@ -1,5 +1,5 @@
-//! The consensus checks of a distributed solve: what all ranks refuse, and find out together, before they solve (sizes,
-//! norms, their order).
+//! Checks on which all ranks of a distributed solve must agree. Before they solve, they refuse unsupported settings,
+//! and compute sizes, norms and the order of the unknowns together.
 
 use super::SolverBackend;
 use super::builder::Builder;
@@ -43,7 +43,8 @@ pub(super) fn refuse(wishes: &Builder) -> Result<()> {
     }
 }
 
-/// The size of each rank's share.
+/// Returns the number of rows, nonzeros and halo entries of each rank. With `own_alone` each rank has only its own
+/// rows, and the numbers are gathered.
 pub(super) fn shares<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     space: &Space<B, C>,
     (a, ranges): (&Csr<T>, &[Range<usize>]),
@@ -65,7 +66,7 @@ pub(super) fn shares<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     Ok(ranges.iter().zip(all).map(share).collect())
 }
 
-/// The first diagonal entry that is not positive, in the order of ranks; none if there is none.
+/// Returns the first diagonal entry on any rank that is not positive; `None` if all are positive.
 pub(super) fn of_all<B: SolverBackend, C: Communicator<B>>(
     space: &Space<B, C>,
     curvature: Option<f64>,
@@ -77,7 +78,7 @@ pub(super) fn of_all<B: SolverBackend, C: Communicator<B>>(
     Ok(numbers.into_iter().find(|&value| value <= 0.0))
 }
 
-/// Norms of this rank's columns over the rows of all ranks.
+/// Returns the norms of the columns that belong to this rank, computed over the rows of all ranks.
 pub(super) fn weights<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     space: &Space<B, C>,
     (a, ranges): (&Csr<T>, &[Range<usize>]),
@@ -97,12 +98,12 @@ pub(super) fn weights<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     Ok(norms)
 }
 
-/// Some rows of a matrix, with global columns.
+/// Copies some rows of a matrix; column indices stay global.
 pub(super) fn local_rows<T: Scalar>(a: &Csr<T>, rows: &Range<usize>) -> Result<Csr<T>> {
     a.window(&Host, rows.clone())
 }
 
-/// Returns what this rank has made once all ranks have made theirs; if one rank failed, all return an error.
+/// Waits until all ranks have finished a step, and returns this rank's result. If one rank failed, all return an error.
 pub(super) fn together<T, B: SolverBackend, C: Communicator<B>>(
     space: &Space<B, C>,
     made: Result<T>,
@@ -116,7 +117,8 @@ pub(super) fn together<T, B: SolverBackend, C: Communicator<B>>(
     }
 }
 
-/// The matrix in another order, that order, and why it was chosen; no matrix and order if the caller's is kept.
+/// The reordered matrix, its permutation, and the reason for it. The first two are `None` if the caller's order is
+/// kept.
 pub(super) type Ordered<T> = (Option<Csr<T>>, Option<Permutation>, Decision);
 
 pub(super) fn ordered<T: Scalar>(a: &Csr<T>, how: Reorder, parts: usize) -> Result<Ordered<T>> {

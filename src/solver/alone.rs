@@ -1,4 +1,4 @@
-//! Preconditioners on their own, for a caller's own methods.
+//! Preconditioners without a solver, for callers with their own iterative methods.
 
 use super::SolverBackend;
 use super::names::{Method, PreconditionerChoice};

@@ -1,4 +1,4 @@
-//! Solvers for a caller's arrays, whose new values come in the order of those arrays.
+//! Solvers for matrices given as arrays. New values are given in the order of these arrays.
 
 use super::{Builder, Solvable, Solver};
 use crate::assemble::{Arrays, Assemble, Kept, Layout, check_pattern, fingerprint_of};
@@ -50,8 +50,8 @@ impl Builder {
         Ok(ArraySolver { solver: self.build(a)?, order, given, pattern })
     }
 
-    /// [`Builder::build_arrays`] for arrays on a GPU, which is where the solver computes. The arrays have been read
-    /// when this returns.
+    /// [`Builder::build_arrays`] for arrays on a GPU. The solver computes on that GPU. The arrays have been read when
+    /// this returns.
     ///
     /// # Errors
     /// As [`Builder::build_arrays`].
@@ -71,7 +71,7 @@ impl Builder {
 }
 
 impl<T: Solvable> ArraySolver<T> {
-    /// Takes new values, in the order and number of the arrays ([`Solver::update`]).
+    /// Replaces all values; the new ones are in the order of the arrays ([`Solver::update`]).
     ///
     /// # Errors
     /// As [`Solver::update`].
@@ -139,7 +139,7 @@ impl<T: Solvable> ArraySolver<T> {
         self.solver.update_on(cuda, a.parts().values)
     }
 
-    /// The matrix of these arrays, once its pattern was found to be that of the solver.
+    /// Builds the matrix of these arrays, and checks that it has the pattern of the solver's matrix.
     fn of_same_pattern<B: Assemble + Conversions>(
         &mut self,
         backend: &B,

@@ -94,9 +94,10 @@ impl Builder {
         self
     }
 
-    /// Whether a solve must also meet the tolerance with each row in units of its own: ||D (b - A x)|| <= tolerance
-    /// ||D b||, where D = 1 / the norm of each row of A. Without it, fields in large units, penalties and fixed values alone
-    /// decide when a solve ends. Rows that differ much in scale are scaled before iterations begin. Default: yes.
+    /// Whether a solve must also meet the tolerance with each row divided by its norm: ||D (b - A x)|| <= tolerance ||D
+    /// b||, where D = 1 / the norm of each row of A. Otherwise rows with large entries alone (fields in large units,
+    /// penalties, fixed values) decide when a solve ends. Rows that differ much in scale are scaled before iterations
+    /// begin. Default: yes.
     pub fn row_wise(mut self, yes: bool) -> Self {
         self.row_wise = yes;
         self
@@ -156,8 +157,8 @@ impl Builder {
     }
 
     /// The candidates to try in this order instead of the solver's own: pairs of a method and its preconditioner, where
-    /// `Auto` stands for the solver's first choice. Each gets a share of the remaining iterations, the last one all of
-    /// them. Default: empty, which means the solver's own list.
+    /// `Auto` stands for the solver's first choice. Each may take a part of the remaining iterations, the last one all
+    /// of them. Default: empty, which means the solver's own list.
     ///
     /// ```
     /// use residua::prelude::*;
@@ -200,8 +201,8 @@ impl Builder {
         self
     }
 
-    /// The number of right-hand sides that will be solved for: a setup may pay for many solves and not for one.
-    /// Default: 1.
+    /// The number of right-hand sides that will be solved for: an expensive setup may pay for many solves, but not for
+    /// one. Default: 1.
     pub fn right_hand_sides(mut self, expected: usize) -> Self {
         self.right_hand_sides = expected;
         self
@@ -238,7 +239,7 @@ impl Builder {
         self
     }
 
-    /// The requested order; nodes of several unknowns must stay together.
+    /// Returns the requested order, and refuses one that would separate the unknowns of a node.
     pub(super) fn order(&self) -> Result<Reorder> {
         let nodes = self.near_null.is_some()
             || matches!(self.preconditioner, PreconditionerChoice::Multigrid(choice) if choice.unknowns > 1);
@@ -368,7 +369,7 @@ impl Builder {
         self.preconditioner.check()
     }
 
-    /// The options for the methods.
+    /// The options of the Krylov methods.
     pub(super) fn options(&self) -> SolveOptions {
         let mut options = SolveOptions::default().absolute_tolerance(self.absolute);
         if let Some(relative) = self.tolerance {
@@ -390,7 +391,7 @@ impl Builder {
         use crate::backend::cuda::compile::{units_of_a_solve, units_of_an_ordering};
         let solve = || if T::COMPLEX { Vec::new() } else { units_of_a_solve() };
         match self.reorder {
-            // One kernel of the ordering takes longer to compile than any other.
+            // One kernel of the ordering takes longest to compile, so it comes first.
             Reorder::Rcm => [units_of_an_ordering(), solve()].concat(),
             // An ordering seldom pays; if it does, the solver waits for its kernels.
             _ => solve(),
@@ -402,7 +403,8 @@ impl Builder {
         expected_products(n, self.right_hand_sides, self.max_iterations)
     }
 
-    /// The settings for A^T: what A takes to zero, A^T does not, unless it `is_the_same`.
+    /// The settings for A^T. The stated null space of A is dropped unless A^T `is_the_same` as A, because A^T has
+    /// another one.
     pub(super) fn of_transpose(mut self, is_the_same: bool) -> Self {
         if !is_the_same {
             self.null_space = NullSpaceWish::Auto;
@@ -416,7 +418,7 @@ impl Builder {
         self.row_wise && self.near_null.is_none() && self.method != Method::Direct
     }
 
-    /// Returns whether new values can be taken without making anything anew.
+    /// Returns whether values can be replaced without setting everything up again.
     pub(super) fn can_stay_open(&self) -> bool {
         (self.format == AUTO || self.format == Csr::<f64>::NAME)
             && self.precision == Precision::Double
@@ -433,7 +435,7 @@ pub trait MatrixSource<T: Scalar>: sealed::Sealed {
     #[doc(hidden)]
     fn size(&self) -> (usize, usize, usize);
 
-    /// The matrix in the memory of a backend.
+    /// Moves or copies the matrix to the memory of a backend.
     #[doc(hidden)]
     fn place<B: SolverBackend>(self, backend: &B) -> Result<Csr<T, B>>;
 }

@@ -33,7 +33,7 @@ pub(super) struct Core<T: Scalar, B: SolverBackend> {
     pub(super) evidence: Evidence,
     /// The verdict on the x of the last stage, if it was computed.
     pub(super) judged: Option<Verdict>,
-    /// A relative tolerance below that of the options, if a solve needs it.
+    /// The relative tolerance of this solve, if it must be smaller than that of the options.
     pub(super) aim: Option<f64>,
     /// True if the caller has said that A is singular, or it was proved.
     pub(super) known_singular: bool,
@@ -43,13 +43,13 @@ pub(super) struct Core<T: Scalar, B: SolverBackend> {
     pub(super) history: Vec<f64>,
     /// Memory for the residual norms of a race between candidates, kept so that later solves allocate nothing.
     pub(super) falls: Vec<f64>,
-    /// The mean width of the levels of the graph, once it is known.
+    /// The mean number of vertices in a level of a breadth-first search through the graph, once it is known.
     pub(super) width: Cell<Option<f64>>,
     /// The histories of several right-hand sides.
     histories: Vec<Vec<f64>>,
 }
 
-/// The verdict on x, computed on the backend, and row by row on the host if that does not decide.
+/// Judges x on the backend. If that leaves the verdict open, judges it row by row on the host.
 pub(super) fn judge<T: Scalar, B: SolverBackend>(
     backend: &B,
     (stored, norms): (&Stored<T, B>, &mut RowNorms<T, B>),
@@ -119,7 +119,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         (self.stored, self.stages, self.first) = (stored, stages, 0);
         let trail = Arc::make_mut(&mut self.trail);
         trail.facts = Some(SystemFacts::of::<T>(&facts, self.norms.longest()));
-        // What was said of the values before is said anew, or no longer holds.
+        // Decisions about the old values are replaced by those about the new ones, or dropped.
         trail.decisions.retain(|old| {
             old.subject != "values" && notes.decisions.iter().all(|new| new.subject != old.subject)
         });
@@ -143,7 +143,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         &self.stored
     }
 
-    /// Updates the stages to the values that the matrix has now.
+    /// Updates the stages to the new values of the matrix.
     pub(super) fn update(&mut self) -> Result<()> {
         // If iterations were given up for a factorisation, the factorisation is tried first with the new values.
         let by_factors = self.stages[self.first].plan.method == Method::Direct
@@ -181,7 +181,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         }
     }
 
-    /// The verdict on x.
+    /// Judges x.
     pub(super) fn judge(&mut self, b: &B::Slice<T>, x: &B::Slice<T>) -> Result<Verdict> {
         let options = self.asked();
         judge(&self.backend, (&self.stored, &mut self.norms), (b, x), &options, None)
@@ -200,7 +200,8 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         }
     }
 
-    /// ||A^H r|| / (||A|| ||r||) for the residual of x, if it is small enough to show that x is a least-squares solution.
+    /// Returns ||A^H r|| / (||A|| ||r||) for the residual r of x, if it is small enough to show that x is a
+    /// least-squares solution.
     pub(super) fn nearest(&mut self, b: &B::Slice<T>, x: &B::Slice<T>) -> Result<Option<f64>> {
         let space = Space::new(self.backend.clone());
         let (strict, told) = normal_residual(&space, (self.stored.operator(), &mut self.norms), b, x)?;
@@ -212,7 +213,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         (self.seconds.solve, self.seconds.iterating) = (0.0, 0.0);
         self.evidence = Evidence::default();
         self.judged = None;
-        // A forecast of the last solve need not hold for this one, which asks again if it has to.
+        // The forecasts of the last solve need not hold for this one. They are made again if needed.
         self.stages.iter_mut().for_each(|stage| stage.forecast = None);
         Arc::make_mut(&mut self.trail).stages.iter_mut().for_each(StageReport::clear);
     }
@@ -262,7 +263,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         })
     }
 
-    /// The outcome for this x: that of the last stage, if it is true of this x.
+    /// Returns the outcome for this x: the one that the last stage reported, unless the verdict on x contradicts it.
     fn outcome(
         &mut self,
         said: Outcome,
@@ -294,7 +295,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         self.histories.clear();
     }
 
-    /// Keeps the history of the last solve, as that of the next of several right-hand sides.
+    /// Stores the history of the solve that has just ended, one of several right-hand sides.
     pub(super) fn keep_history(&mut self) {
         self.histories.push(self.history.clone());
     }

@@ -35,10 +35,11 @@ pub(super) trait Engine<T: Scalar>: Any + Send {
     /// Takes new values.
     fn update(&mut self, values: &[T]) -> Result<()>;
 
-    /// The matrix in the caller's order, for its pattern: values may be those of -A.
+    /// The matrix in the caller's order. Only its pattern is meant to be used: values may be those of -A.
     fn pattern(&self) -> Result<Csr<T>>;
 
-    /// x by factors that are at hand, for right-hand sides one after another; false if that does not do.
+    /// Solves with existing factors, for right-hand sides stored one after another. Returns false if there are none, or
+    /// if an x is not accurate enough.
     fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool>;
 
     /// A solver of the transposed matrix, with the same settings.
@@ -184,7 +185,7 @@ pub(super) struct Placed<T: Scalar, B: SolverBackend> {
     vectors: Option<(B::Vec<T>, B::Vec<T>)>,
     /// The caller's new values in this memory, allocated at first use.
     values: Option<B::Vec<T>>,
-    /// The matrix in CSR, in addition to the format of its products, if all is made anew for new values.
+    /// The matrix in CSR, kept in addition to the format for products if new values require a new setup.
     beside: Option<Csr<T, B>>,
     about: About,
 }
@@ -253,7 +254,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             planner.units = scaled.units();
         }
         let open = wishes.updates && wishes.can_stay_open();
-        // Levels on a grid are made anew for new values in any case, and then so is what suits them.
+        // Multigrid on a grid is set up again for new values in any case, so all other choices are free too.
         let anew = open && planner.takes_levels_of_a_grid(&a)?;
         let beside = if anew { Some(a.copied(backend)?) } else { None };
         let mut system = if open && !anew { planner.open(a)? } else { planner.system(a)? };
@@ -332,7 +333,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         Ok(report)
     }
 
-    /// b and x in the order and scale of the stored matrix; none if these are the caller's.
+    /// Copies b and x to the order and scale of the stored matrix. Returns `None` if these are the caller's.
     fn enter(&mut self, b: &B::Slice<T>, x: &B::Slice<T>) -> Result<Option<Pair<T, B>>> {
         if self.order.is_none() && self.scaled.is_none() {
             return Ok(None);
@@ -447,7 +448,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         Ok(report)
     }
 
-    /// The verdict on a caller's x.
+    /// Judges an x in the caller's order and units.
     fn judge(&mut self, b: &B::Slice<T>, x: &mut B::Slice<T>) -> Result<Verdict> {
         self.turn(x)?;
         let judged = match self.enter(b, x)? {
@@ -462,7 +463,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         judged
     }
 
-    /// The ratio of [`Core::nearest`] for a caller's x.
+    /// Returns the ratio of [`Core::nearest`] for an x in the caller's order and units.
     fn nearest(&mut self, b: &B::Slice<T>, x: &mut B::Slice<T>) -> Result<Option<f64>> {
         self.turn(x)?;
         let nearest = match self.enter(b, x)? {
@@ -477,8 +478,9 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         nearest
     }
 
-    /// Stores the matrix such that values can be replaced: CSR instead of its format, or in addition to it if the setup
-    /// must be made anew, as the caller named it, or because it is multigrid on a grid.
+    /// Stores the matrix in a form whose values can be replaced: in CSR instead of its format, or in addition to it.
+    /// The latter is for setups that can't be updated, because of what the caller named or because of multigrid on a
+    /// grid.
     fn reopen(&mut self) -> Result<()> {
         let a = self.core.stored().to_csr(&self.backend)?;
         if self.wishes.can_stay_open() && !self.core.is_by_levels_of_a_grid() {
@@ -507,7 +509,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         Ok(())
     }
 
-    /// Makes all choices anew for a matrix with other values.
+    /// Makes all choices again for a matrix with new values.
     fn rebuild(&mut self, a: Csr<T, B>) -> Result<()> {
         self.replace(|planner| planner.system(a))
     }
@@ -521,7 +523,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         Ok(count)
     }
 
-    /// Solves `count` systems, one by one or several at once.
+    /// Solves `count` systems, one by one or several together.
     fn each(
         &mut self,
         count: usize,
@@ -550,7 +552,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         Ok(reports)
     }
 
-    /// Solves several systems at once. `b` and `x` are workspaces for one system.
+    /// Solves several systems together. `b` and `x` are workspaces for one system.
     fn group(
         &mut self,
         numbers: Range<usize>,

@@ -1,5 +1,5 @@
-//! The stage of factorisations: on a device that has fronts or a library, if the system is large enough, else on the
-//! CPU. The CPU also takes over if the factors of the device fail.
+//! Factorisations as a stage of a solve: on the device, if it has a solver with fronts or a library for it and the
+//! system is large enough, else on the CPU. The CPU also takes over if the factors of the device fail.
 
 use super::SolverBackend;
 use super::core::judge;
@@ -30,12 +30,13 @@ const OFTEN: Duration = Duration::from_millis(50);
 const MORE: f64 = 2.0;
 const DENSE: f64 = 0.4;
 
-/// A least-squares solution may have a residual that is larger than another one's by this factor: up to rounding, both
-/// are minimal.
+/// Of two least-squares solutions, the later one may have a residual that is larger by this factor: up to rounding,
+/// both are minimal.
 const ALIKE: f64 = 1.0 + 1e-3;
 
-/// For this many unknowns or more, the device factorises without a forecast for the host, which would take seconds; for
-/// fewer, if the host is expected to take this many seconds. Loading the library and its kernels takes about 0.3.
+/// A system with `ON_DEVICE` unknowns or more is factorised on the device without a forecast for the host, which would
+/// take seconds; a smaller one, if the host is expected to take more than `LONG` seconds. Loading the library and its
+/// kernels takes about 0.3 s.
 const ON_DEVICE: usize = 100_000;
 const LONG: f64 = 0.3;
 
@@ -44,7 +45,7 @@ pub(crate) fn is_worth_a_device(rows: usize, seconds_on_host: impl FnOnce() -> f
     rows >= ON_DEVICE || seconds_on_host() > LONG
 }
 
-/// Whether a backend factorises in its own memory.
+/// Returns whether a backend can factorise in its own memory.
 pub(crate) fn factorises<B: FactorSteps>(backend: &B) -> bool {
     backend.has_fronts() || backend.factor_library().is_ok()
 }
@@ -72,11 +73,11 @@ pub(super) struct Limits {
 /// enough, else in the host's.
 pub(super) struct Factorised<T: Scalar, B: SolverBackend> {
     backend: B,
-    /// Both factorise in the first solve, so that its observer can stop them.
+    /// `device` and `host` factorise in the first solve, so that its observer can stop them.
     device: Option<OnDevice<T, B>>,
     host: Option<Direct<T::Double>>,
     limits: Limits,
-    /// Forecast of bytes and seconds, if there was one; bytes of the factors.
+    /// The forecast bytes and seconds, if there is a forecast.
     expected: Option<(f64, f64)>,
     factor_bytes: u64,
     options: SolveOptions,
@@ -148,7 +149,8 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         })
     }
 
-    /// x from the factors on the device, and whether the observer asked to stop.
+    /// Solves with the factors on the device, if there is a factorisation there. Returns the outcome to report in case
+    /// x does not meet the tolerance.
     fn by_device(
         &mut self,
         b: &B::Slice<T>,
@@ -165,7 +167,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         Some(outcome)
     }
 
-    /// x from the factors on the host, which are computed if there are none yet, with the report.
+    /// Solves with the factors on the host, which are computed if there are none yet, and returns the report.
     fn by_host(
         &mut self,
         b: &B::Slice<T>,
@@ -194,7 +196,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         Ok(told)
     }
 
-    /// The outcome of a factorisation on the host whose x does not meet the tolerance.
+    /// Returns the outcome of a factorisation on the host whose x does not meet the tolerance.
     fn outcome(&mut self, told: &DirectReport, weights: &Weights) -> Outcome {
         if told.reasons.iter().any(|(_, reason)| *reason == Reason::Stopped) {
             return Outcome::Interrupted;
@@ -205,7 +207,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         if told.precision_limited || told.solved {
             let mut digits = told.digits;
             if told.solved {
-                // In double precision x meets it, so only rounding to this type prevents it.
+                // In double precision x meets the tolerance, so only rounding x to this type prevents it.
                 let condition = self.host.as_mut().and_then(|host| host.condition_of(weights));
                 let unit = <T::Real as Float>::epsilon().to_f64();
                 digits = condition.map(|condition| (-(condition * unit).log10()).max(0.0));
@@ -456,7 +458,7 @@ fn evidence(told: &DirectReport) -> Evidence {
         Reason::StructurallySingular { unmatched, .. } if !told.solved => Some(unmatched.clone()),
         _ => None,
     });
-    // The kind that exceeds the limit the least.
+    // The smallest memory that any kind of factorisation would need.
     let needed = told.reasons.iter().filter_map(|(_, reason)| match reason {
         Reason::TooLarge { bytes, .. } if !told.solved => Some(*bytes),
         _ => None,

@@ -18,8 +18,8 @@ pub(super) fn expected_products(n: usize, right_hand_sides: usize, max_iteration
     max_iterations.unwrap_or(usize::MAX).min(iterations as usize).saturating_mul(right_hand_sides)
 }
 
-/// Seconds to set up incomplete factors without fill on a CPU, and of an iteration with them; without them an iteration
-/// moves `bytes`.
+/// Returns the seconds that it takes to set up incomplete factors without fill on a CPU, and the seconds of an
+/// iteration with them. An iteration without them moves `bytes`.
 pub(super) fn of_factors<T: Scalar, B: PreconditionSteps>(
     (rows, nonzeros): (usize, usize),
     bytes: f64,
@@ -30,8 +30,8 @@ pub(super) fn of_factors<T: Scalar, B: PreconditionSteps>(
     (setup, of_iteration::<B>(bytes + more as f64, f64::INFINITY, WITH_INCOMPLETE))
 }
 
-/// Seconds of an iteration that moves `bytes`. On a CPU a preconditioner may add a time of its own, and multiply that
-/// of the bytes (`beside`).
+/// Returns the seconds of an iteration that moves `bytes`. On a CPU, `beside` is the time that a preconditioner adds,
+/// and the factor by which it multiplies the time of the bytes.
 pub(super) fn of_iteration<B: PreconditionSteps>(bytes: f64, bandwidth: f64, beside: (f64, f64)) -> f64 {
     if B::BYTES_TELL {
         return bytes / bandwidth;
@@ -39,8 +39,8 @@ pub(super) fn of_iteration<B: PreconditionSteps>(bytes: f64, bandwidth: f64, bes
     START + beside.0 + beside.1 * bytes / CACHED * (1.0 + bytes / CACHE).min(UNCACHED)
 }
 
-/// Returns whether the system is large enough for [`polynomial_pays`] to return true; then it is worth keeping the
-/// matrix in half the precision.
+/// Returns whether the system is large enough for [`polynomial_pays`] to return true. Only then is a copy of the matrix
+/// in half the precision kept.
 pub(super) fn polynomial_may_pay<T: Scalar>(n: usize, products: usize) -> bool {
     (1.0 - POLYNOMIAL_SHARE) * plain_bytes::<T>(n, 0) * products as f64 > POLYNOMIAL_WORTH / 4.0
 }
@@ -68,8 +68,8 @@ pub(super) fn plain_bytes<T: Scalar>(n: usize, matrix: usize) -> f64 {
 /// Bytes of an iteration of conjugate gradients with a polynomial of `steps` steps in half the precision.
 pub(super) fn polynomial_bytes<T: Scalar>(n: usize, matrix: usize, steps: usize) -> f64 {
     let (vector, narrow) = ((n * size_of::<T>()) as f64, (n * size_of::<T::Narrow>()) as f64);
-    // A step fused with its product moves seven vectors; rounding, z and r.z move five and two of the iteration's
-    // vectors.
+    // A step that is fused with its product moves seven vectors in half the precision. Rounding r, promoting z and the
+    // product r.z add five vectors in full and four in half the precision to an iteration.
     let step = matrix as f64 + 7.0 * narrow;
     plain_bytes::<T>(n, matrix) + 5.0 * vector + 4.0 * narrow + (steps - 1) as f64 * step
 }

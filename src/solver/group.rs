@@ -1,4 +1,4 @@
-//! Several right-hand sides at once, in the order of the matrix.
+//! Solves for several right-hand sides together, in the order of the matrix.
 
 use super::SolverBackend;
 use super::columns::column;
@@ -15,7 +15,7 @@ use crate::scalar::Scalar;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The solver for several systems at once, with their right-hand sides and solutions, stored one after another.
+/// The solver for several systems together, with their right-hand sides and solutions, stored one after another.
 pub(super) struct Group<T: Scalar, B: SolverBackend> {
     cg: MultiCg<T, B>,
     b: B::Vec<T>,
@@ -23,7 +23,7 @@ pub(super) struct Group<T: Scalar, B: SolverBackend> {
 }
 
 impl<T: Scalar, B: SolverBackend> Group<T, B> {
-    /// The right-hand side and the solution of system `place`.
+    /// Returns the right-hand side and the solution of system `place`.
     pub(super) fn room(&mut self, unknowns: usize, place: usize) -> Pair<'_, T, B> {
         let own = column(unknowns, place);
         (B::part_mut(&mut self.b, own.clone()), B::part_mut(&mut self.x, own))
@@ -34,7 +34,7 @@ impl<T: Scalar, B: SolverBackend> Group<T, B> {
 type Pair<'a, T, B> = (&'a mut <B as Backend>::Slice<T>, &'a mut <B as Backend>::Slice<T>);
 
 impl<T: Scalar, B: SolverBackend> Core<T, B> {
-    /// Returns how many of the right-hand sides are solved at once, and allocates memory for them.
+    /// Returns how many of the right-hand sides are solved together, and allocates memory for them.
     pub(super) fn make_room(&mut self, right_hand_sides: usize) -> Result<usize> {
         let wanted = self.at_once(right_hand_sides);
         if wanted < 2 {
@@ -124,7 +124,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             self.history.extend(group.cg.history(place));
             let own = column(n, place);
             let x = B::part_mut(&mut group.x, own.clone());
-            // The share of one system.
+            // The time is divided evenly among the systems.
             self.seconds.solve = start.elapsed().as_secs_f64() / count as f64;
             self.seconds.iterating = group.cg.iterating().as_secs_f64() / count as f64;
             let b = B::part(&group.b, own);
@@ -132,7 +132,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             if report.outcome == Outcome::Converged {
                 let judged = self.judge(b, x)?;
                 if !judged.met {
-                    // A solve by itself requires more than this x meets.
+                    // A solve for one right-hand side requires more than this x meets.
                     report.outcome = Outcome::Stagnated;
                 }
                 self.judged = Some(judged);

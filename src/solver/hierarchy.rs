@@ -1,4 +1,5 @@
-//! Multigrid for the solver: from values of either width, in half the precision, for nodes of several unknowns.
+//! Sets up multigrid for the solver: for values of full or half width, in full or half the precision, and for nodes of
+//! several unknowns.
 
 use super::SolverBackend;
 use super::names::{Method, MultigridChoice};
@@ -19,15 +20,16 @@ use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The diagonal of D^-1 for a matrix D A D: it was scaled so that rounding errors of rows are alike. Multigrid is made
-/// for A: next to a jump of coefficients, rows of D A D look like those beside a boundary with given values, and levels
-/// follow a boundary that is none. A grid with jumps of 10^6 between blocks of 5 took 173 iterations so.
+/// The diagonal of D^-1 for a matrix D A D, which was scaled so that rows have rounding errors of similar size.
+/// Multigrid is set up for A itself: next to a jump of coefficients, rows of D A D look like rows at a Dirichlet
+/// boundary, and coarse levels would follow a boundary that does not exist. With levels made for D A D, a grid with
+/// jumps of 10^6 between blocks of 5 took 173 iterations.
 pub(super) type Units = Arc<[f64]>;
 
 /// A hierarchy, and its description.
 pub(super) struct Levels<T: Scalar, B: SolverBackend> {
     m: Made<T, B>,
-    /// The near-null vectors of the caller, for making it anew.
+    /// The caller's near-null vectors, for a later setup.
     pub(super) near_null: Option<Arc<NearNull>>,
     pub(super) told: String,
     /// Its levels, finest first; empty if each rank has its own levels.
@@ -43,8 +45,8 @@ enum Made<T: Scalar, B: SolverBackend> {
 }
 
 impl<T: Scalar, B: SolverBackend> Levels<T, B> {
-    /// For a Hermitian A with values of `T` or half as wide. If the choice does not give the number of unknowns of a
-    /// node, `near_null` or the pattern does.
+    /// Sets up multigrid for a Hermitian A with values of type `T` or half as wide. If the choice does not give the
+    /// number of unknowns in a node, it follows from `near_null` or the pattern.
     pub(super) fn new<V: Scalar + Widen<T>>(
         backend: &B,
         a: &Csr<V, B>,
@@ -73,7 +75,7 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
         Ok(Self { near_null: near_null.cloned(), ..made })
     }
 
-    /// [`Levels::new`] for a matrix on a grid with these diagonals; none if it is on no grid.
+    /// [`Levels::new`] for a matrix on a grid with these diagonals; `None` if there is no such grid.
     pub(super) fn of_grid<V: Scalar + Widen<T>>(
         backend: &B,
         a: &Csr<V, B>,
@@ -86,7 +88,7 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
         Self::of_width(a, &Wanted { backend, options, kind, near_null: None, units })
     }
 
-    /// [`Levels::new`] for a matrix that is not Hermitian, if row factors make it so; else none.
+    /// [`Levels::new`] for a matrix that is not Hermitian but becomes so if its rows are scaled; `None` for any other.
     pub(super) fn symmetrized<V: Scalar + Widen<T>>(
         backend: &B,
         a: &Csr<V, B>,
@@ -113,9 +115,10 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
         Ok(Some(Self { m, near_null: None, told, facts }))
     }
 
-    /// For the rows `here` of a matrix, which this rank has, with global column indices. One hierarchy over all ranks
-    /// if each node has one unknown; else one for each rank's own rows and columns, without a description. `own` is
-    /// that block. With `grids_only`, none unless ranks have whole planes of a grid.
+    /// Sets up multigrid for a distributed matrix. This rank has the rows `here`, with global column indices, and `own`
+    /// is its diagonal block. If each node has one unknown, there is one hierarchy over all ranks; else each rank has a
+    /// hierarchy for its own block, without a description. With `grids_only`, returns `None` unless ranks have whole
+    /// planes of a grid.
     pub(super) fn spread<C: Communicator<B>>(
         space: &Space<B, C>,
         (a, here, own): (&Csr<T>, &Range<usize>, &Csr<T, B>),
@@ -173,7 +176,7 @@ enum Kind<'a> {
     Any,
     /// Multigrid on a grid, for a matrix with these diagonals.
     Grid(&'a Diagonals),
-    /// Multigrid for a matrix that row factors make Hermitian.
+    /// Multigrid for a matrix that becomes Hermitian if its rows are scaled.
     Symmetrized,
 }
 
@@ -212,18 +215,18 @@ fn made_of<T: Scalar, B: SolverBackend>(
     .map(Some)
 }
 
-/// The number of rows that are examined before all are, and the maximum number of unknowns in a node.
+/// The number of rows that are examined before the others, and the maximum number of unknowns in a node.
 const FIRST_ROWS: usize = 1000;
 const MOST_UNKNOWNS: usize = 6;
 
-/// The number of unknowns of each node of a mesh. Rows of one node have the same columns and are consecutive. Returns
-/// one if nodes have different numbers.
+/// Returns the number of unknowns in each node of a mesh. Rows of one node are consecutive and have the same columns.
+/// Returns one if nodes have different numbers of unknowns.
 pub(super) fn unknowns_a_node<T: Scalar, V: Scalar + Widen<T>, B: SolverBackend>(
     backend: &B,
     a: &Csr<V, B>,
 ) -> Result<usize> {
-    // With two unknowns a node, half of the rows equal the one before. A few rows usually show that there are no such
-    // nodes.
+    // With two unknowns in each node, half of the rows have the same columns as the row before. The first rows usually
+    // show that there are no such nodes.
     let first = a.rows().min(FIRST_ROWS);
     let window = a.window(backend, 0..first)?;
     let like = (1..first).filter(|&i| window.row(i - 1).0 == window.row(i).0).count();
@@ -260,7 +263,8 @@ pub(super) fn grids_pay<T: Scalar>(
     grids_save::<T>(sizes, nonzeros, price, kind, 0.0) > 0.0
 }
 
-/// The seconds that multigrid on grids saves, if an iteration without it takes `longer` times as long as its bytes.
+/// Returns the seconds that multigrid on grids saves. An iteration without it takes `longer` seconds more than moving
+/// its bytes takes.
 pub(super) fn grids_save<T: Scalar>(
     sizes: [usize; 3],
     nonzeros: usize,

@@ -1,4 +1,4 @@
-//! Incomplete factorisations for the solver, from values of either width.
+//! Incomplete factorisations for the solver, of matrices with values of full or half width.
 
 use super::SolverBackend;
 use super::names::{IlutChoice, Method};
@@ -15,20 +15,20 @@ use std::any::Any;
 const WORK: f64 = 1e3;
 const WORK_BEFORE_MINRES: f64 = 200.0;
 
-/// The same limit for factors without fill that replace the diagonal during a solve. Rows of w entries take about w / 4
-/// for each; a full row and a full column take up to as many as A has rows.
+/// The same limit for factors without fill that replace the diagonal during a solve. If rows have w entries, about w /
+/// 4 multiplications are needed for each entry; if one row and one column are full, up to the number of rows.
 const WORK_WITHOUT_FILL: f64 = 100.0;
 
-/// Level sets of factors without fill that are tried on a device before a factorisation: each takes 1.2 us of an
-/// iteration, all of them together as long as twenty iterations with the diagonal.
+/// Factors without fill with at most this many level sets are tried on a device before a factorisation. Each level set
+/// takes 1.2 us of an iteration, all of them together as long as twenty iterations with the diagonal.
 pub(super) const TRIED_LEVELS: usize = 400;
 
 /// The limits of incomplete factors.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// Level sets of factors without fill.
+    /// The maximum number of level sets in factors without fill.
     pub(super) levels: usize,
-    /// Multiplications for each entry of A.
+    /// The maximum number of multiplications for each entry of A.
     pub(super) work: f64,
 }
 
@@ -53,8 +53,8 @@ pub(super) struct Incomplete<T: Scalar, B: SolverBackend> {
 }
 
 impl<T: Scalar, B: SolverBackend> Incomplete<T, B> {
-    /// For a matrix with values of `T` or half as wide; the factors have the same width. Without fill if `choice` is
-    /// none.
+    /// Factorises a matrix with values of type `T` or half as wide; the factors have the same width. `choice` is `None`
+    /// for factors without fill.
     pub(super) fn new<V: Scalar + Widen<T>>(
         backend: &B,
         a: &Csr<V, B>,

@@ -17,7 +17,7 @@ use crate::scalar::Scalar;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// Makes a solver of a method for operators of a shape.
+/// Creates the solver of a Krylov method for operators of a given shape.
 type Make<T, B, M> = fn(&B, (usize, usize), SolveOptions) -> Result<Krylov<T, B, M>>;
 
 /// A Krylov method with its preconditioner.
@@ -142,9 +142,9 @@ impl<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>> Ready<T, B> for Itera
 /// The restart length of GMRES.
 pub(super) const RESTART: usize = 30;
 
-/// The restart length with multigrid, if both bases have at most this many scalars: an iteration with a cycle takes
-/// longer than one with twice as many vectors, and a mesh with convection took 148 iterations with a restart after 30
-/// and 76 without a restart.
+/// The restart length with multigrid, if both bases have at most this many scalars in all. A multigrid cycle takes
+/// longer than twice as many vectors. A mesh with convection took 148 iterations with a restart after 30, and 76
+/// without a restart.
 const RESTART_AROUND_LEVELS: usize = 60;
 const MOST_OF_BASES: usize = 1 << 28;
 

@@ -33,8 +33,8 @@ impl<'a> Judging<'a> {
         self.last.is_none() && (*outcome == Outcome::Converged || (is_fault(outcome) && has_asked))
     }
 
-    /// Judges an x with this verdict. `own` is its residual in the method's norm, relative to b; `meets` says whether
-    /// that is what the method was asked for.
+    /// Judges an x with this verdict. `own` is its residual in the method's norm, relative to b; `meets` is true if
+    /// that is small enough for the method's current tolerance.
     pub(super) fn hear<T: Scalar>(&mut self, verdict: Verdict, own: f64, meets: bool) -> Judgement {
         if verdict.met {
             self.last = Some(verdict);

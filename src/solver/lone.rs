@@ -18,8 +18,8 @@ use std::sync::Arc;
 /// The solver, on rank 0.
 pub(super) struct Lone<T: Solvable>(pub(super) Option<Solver<T>>);
 
-/// The reason why one rank is expected to be faster than all, if it is: an iteration on several ranks takes its share
-/// of the time on one, plus the time for synchronisation and launches.
+/// Returns why one rank is expected to be faster than all, if it is: an iteration on p ranks takes 1 / p of the time on
+/// one, plus the time for synchronisation and launches.
 pub(super) fn why<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     space: &Space<B, C>,
     [n, nonzeros]: [usize; 2],
@@ -57,7 +57,7 @@ impl<T: Solvable> Lone<T> {
     }
 }
 
-/// The reason why only a single rank can solve this, if there is one.
+/// Returns why only a single rank can solve this, if there is a reason.
 pub(super) fn must<T: Scalar>(wishes: &super::Builder, a: &Csr<T>, parts: usize) -> Option<String> {
     if a.rows() != a.columns() {
         return Some("the matrix is not square".into());
@@ -68,7 +68,7 @@ pub(super) fn must<T: Scalar>(wishes: &super::Builder, a: &Csr<T>, parts: usize)
     (wishes.method == Method::Direct).then(|| "a factorisation uses one rank".into())
 }
 
-/// A real number by its bits, since JSON has no NaN and infinities.
+/// The bits of a real number, since JSON has no NaN and infinities.
 type Bits = u64;
 
 /// The report that rank 0 sends to the others.

@@ -1,19 +1,19 @@
-//! Decides whether several right-hand sides are solved at once: if that moves fewer bytes than one by one.
+//! Decides whether several right-hand sides are solved together: if that moves fewer bytes than solving one by one.
 
 use super::SolverBackend;
 use super::preconditioner::Setup;
 use crate::matrix::SparseMatrix;
 use crate::scalar::Scalar;
 
-/// The maximum number of right-hand sides at once: with more, the vectors of an iteration outweigh the saving on the
+/// The maximum number of right-hand sides in a solve: with more, the vectors of an iteration outweigh the saving on the
 /// matrix.
 const MOST: usize = 8;
 
-/// The minimum number of right-hand sides for which this is faster than one after the other.
+/// The minimum number of right-hand sides for which solving together is faster than one after another.
 const LEAST: usize = 4;
 
-/// The minimum if rows have more entries than the first number on average: with so few vectors, a tile would need more
-/// of the matrix than fits.
+/// A mean row length, and the minimum for matrices with longer rows: with fewer vectors, a tile would need more of the
+/// matrix than fits.
 const LEAST_LONG: (usize, usize) = (40, 6);
 
 /// Solving together must move at most this fraction of the bytes for each system, because its product reaches less of
@@ -25,8 +25,8 @@ fn even_groups(right_hand_sides: usize) -> usize {
     right_hand_sides.div_ceil(right_hand_sides.div_ceil(MOST).max(1))
 }
 
-/// How many right-hand sides to solve at once with the matrix in CSR: one if that is no better than one by one in the
-/// chosen format.
+/// Returns how many right-hand sides to solve together with the matrix in CSR; one if solving them one by one in the
+/// chosen format is at least as fast.
 pub(super) fn instead<V, T, B>(
     chosen: &dyn SparseMatrix<T, B, V>,
     preconditioner: &Setup<T, B>,
@@ -49,7 +49,7 @@ pub(super) struct Size {
     pub(super) value: usize,
 }
 
-/// Returns how many right-hand sides are solved at once: 1 unless reading the matrix in CSR once for all of them is
+/// Returns how many right-hand sides are solved together: 1 unless reading the matrix in CSR once for all of them is
 /// faster than solving one by one in the chosen format, in which a product moves `product` bytes.
 pub(super) fn at_once<T: Scalar, B: SolverBackend>(
     Size { rows, nonzeros, value }: Size,

@@ -11,7 +11,7 @@ use crate::prices::multigrid::{
 };
 use crate::scalar::{Real, Scalar};
 
-/// Windows of rows in the sample, and rows of each.
+/// The number of windows of rows in the sample, and the number of rows in each.
 const WINDOWS: usize = 16;
 const WINDOW: usize = 128;
 
@@ -30,7 +30,7 @@ pub(super) struct Mesh {
     row_sums: f64,
     /// The 10 % quantile of the same quotient.
     low_row_sums: f64,
-    /// Edges of the longest shortest path that a search has found, or 0 before a search.
+    /// The number of edges of the longest shortest path that a search has found; 0 before a search.
     path: usize,
 }
 
@@ -97,10 +97,10 @@ impl Mesh {
         Ok(Self { path: second.max(first).saturating_sub(1), ..self })
     }
 
-    /// The expected iterations of conjugate gradients with the diagonal. The path between two nodes has at least the
-    /// rows between them divided by the bandwidth as edges, and information needs as many iterations to cross the mesh.
-    /// On a device rows are already in reverse Cuthill-McKee order, if that pays; a row then reaches about as far as a
-    /// level of the search is wide.
+    /// The expected iterations of conjugate gradients with the diagonal. The path between two nodes has at least as
+    /// many edges as the number of rows between them divided by the bandwidth, and information crosses one edge in an
+    /// iteration. On a device rows are already in reverse Cuthill-McKee order, if that pays; a row then reaches about
+    /// as far as a level of the search is wide.
     fn iterations(&self, on_device: bool) -> f64 {
         let reach = if on_device { self.reach } else { self.bandwidth as f64 };
         let path = f64::max(self.rows as f64 / reach.max(1.0), self.path as f64);
@@ -112,8 +112,8 @@ impl Mesh {
         self.low_row_sums > SOON_DONE
     }
 
-    /// Returns whether multigrid, including its setup, is likely to be faster. `setup` is its seconds on a device, none
-    /// on the host.
+    /// Returns whether multigrid, including its setup, is likely to be faster. `setup` is the time of a setup on a
+    /// device in seconds; `None` on the host.
     pub(super) fn wants_levels<T: Scalar>(&self, setup: Option<f64>) -> bool {
         if self.is_soon_done() {
             return false;

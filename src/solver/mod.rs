@@ -1,9 +1,9 @@
 //! The solver: [`Solver`] takes a matrix, decides how to solve with it, and solves.
 //!
 //! ```text
-//! matrix -> device -> symmetry -> order of the unknowns -> values as narrow as loses nothing -> format
+//! matrix -> device -> symmetry -> order of the unknowns -> narrowest lossless type of values -> format
 //!        -> stages: (method, preconditioner, precision), tried in turn until one meets the tolerance
-//!        -> x, with the residual b - A x computed anew, and the trail of all that
+//!        -> x, with the residual b - A x computed anew, and a log of all decisions (the trail)
 //! ```
 //!
 //! | file | what it holds |
@@ -28,7 +28,7 @@
 //! | `preconditioner`, `diagonal`, `hierarchy`, `incomplete` | preconditioners as the solver sets them up |
 //! | `spread`, `parted`, `agreed`, `lone` | distributed solves; their stages; their consensus checks; single-rank solves |
 //! | `rows` | distributed solves for rows that each process gives |
-//! | `many`, `group`, `columns` | how many right-hand sides to solve at once, solving them, and their storage |
+//! | `many`, `group`, `columns` | how many right-hand sides to solve together, solving them, and their storage |
 //! | `alone` | preconditioners on their own |
 //! | `watch` | observer, cancellation, clock |
 //! | `report` | the report of a solve, and the trail |
@@ -158,8 +158,8 @@ impl SolverBackend for Cuda {
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// In a time loop the pattern stays. From the second update on nothing is allocated, and each solve starts from the
-/// last one's x.
+/// In a time loop the pattern stays the same. From the second update on nothing is allocated, and each solve starts
+/// from the x of the last one.
 ///
 /// ```
 /// use residua::prelude::*;
@@ -270,7 +270,7 @@ impl<T: Solvable> Solver<T> {
     }
 
     /// Solves for several right-hand sides, stored one after another in `b`. `x` has the starting vectors in the same
-    /// layout, and gets the solutions. Several are solved at once if that moves fewer bytes
+    /// layout, and gets the solutions. Several are solved together if that moves fewer bytes
     /// ([`MultiCg`](crate::krylov::MultiCg)). Returns one report for each.
     ///
     /// # Errors
@@ -347,10 +347,10 @@ impl<T: Solvable> Solver<T> {
         on(backend, &mut *self.engine)?.update(values)
     }
 
-    /// x of A x = b, or of A^T x = b if `transposed`, for right-hand sides stored one after another, by factors that an
-    /// earlier solve has left, and without a report: for many small solves. Returns whether each x was shown to meet the
-    /// relative tolerance by one product with A. If not, or if there are no factors, x is not to be used, and
-    /// [`Solver::solve_into`] has to be called, which may do more. Values in double precision, factors on the CPU.
+    /// Solves A x = b, or A^T x = b if `transposed`, with the factors of an earlier solve and without a report: for
+    /// many small solves. Right-hand sides are stored one after another. Returns true if one product with A shows that
+    /// each x meets the relative tolerance. Otherwise, also if there are no factors, x must not be used: call
+    /// [`Solver::solve_into`], which may do more. Values must be in double precision, and the factors on the CPU.
     ///
     /// ```
     /// use residua::{Csr, Solver, solver::Method};
@@ -368,8 +368,8 @@ impl<T: Solvable> Solver<T> {
         self.engine.solve_quickly(transposed, b, x)
     }
 
-    /// A solver for A^T with the same settings, on the same device: it chooses and sets up anew, and keeps factors of its
-    /// own. New values for it are those of A^T, in rows with ascending columns. For complex values, A^H x = b is
+    /// A solver for A^T with the same settings, on the same device. It makes its own choices and computes its own
+    /// factors. New values for it are those of A^T, in rows with ascending columns. For complex values, A^H x = b is
     /// A^T y = conj(b) with x = conj(y).
     ///
     /// ```

@@ -98,8 +98,8 @@ words! {
 words! {
     /// The order of the unknowns in which a solver computes. Inputs and outputs are in the caller's order.
     Reorder {
-        /// That of a grid if the pattern is one whose points come in another order, else reverse Cuthill-McKee; both
-        /// only if the expected products, or multigrid on the grid, pay for it.
+        /// The order of a grid, if the pattern is that of a grid whose points were numbered differently; else reverse
+        /// Cuthill-McKee. Both only if the expected products, or multigrid on the grid, pay for it.
         #[default]
         Auto = "auto",
         /// The order in which the caller gave the unknowns.
@@ -121,7 +121,8 @@ pub enum PreconditionerChoice {
     None,
     /// The diagonal.
     Jacobi,
-    /// Diagonal blocks of this many rows, 1 to 32; if none, of the unknowns that belong together.
+    /// Diagonal blocks of this many rows, 1 to 32; `None` means a block for each group of unknowns that belong
+    /// together.
     BlockJacobi(Option<usize>),
     /// A factorised sparse approximate inverse.
     Fsai,

@@ -1,9 +1,9 @@
 //! A known null space: given by the caller, or constants. Constants are found by row sums of zero, as in a graph's
 //! Laplacian or a pure Neumann problem.
 //!
-//! The null space of a Hermitian matrix is orthogonal to its range. So removing the part of b in the null space leaves
-//! the part in the range; a least-squares solution of A x = b solves the remaining system, and removing the null space
-//! from x gives the shortest solution.
+//! The null space of a Hermitian matrix is orthogonal to its range. Removing the part of b in the null space therefore
+//! leaves the part in the range. A least-squares solution of A x = b solves the remaining system, and removing the null
+//! space from x gives the shortest solution.
 
 use super::SolverBackend;
 use super::builder::Builder;
@@ -77,7 +77,7 @@ pub(super) struct FoundNull<T: Scalar, B: SolverBackend> {
 }
 
 impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
-    /// The null space as stated, or as found.
+    /// Returns the null space that the caller stated, or that was found.
     ///
     /// # Errors
     /// If a vector has the wrong length or is not in the null space, if memory runs out, or if the device fails.

@@ -154,7 +154,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             Block::Diagonal(made) => return std::mem::replace(made, Ok(Setup::Identity)),
         };
         if let Name::Multigrid(choice) = name {
-            // A Hermitian matrix has the levels for conjugate gradients, whatever the method.
+            // For a Hermitian matrix the levels are those for conjugate gradients, whatever the method.
             let method = if hermitian { Method::Cg } else { method };
             let levels = Levels::spread(&self.space, (a, &rows, own), &self.parts, (choice, method), false)?;
             return Ok(levels.map_or(Setup::Identity, Setup::Levels));

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// Rows of a block if the matrix has no natural ones.
 const BLOCK: usize = 4;
 
-/// What multigrid may know of a matrix beside its entries.
+/// What is known of a matrix, beyond its entries, that multigrid can use.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Known<'a> {
     /// The caller's near-null vectors.
@@ -46,8 +46,8 @@ pub(super) enum Setup<T: Scalar, B: SolverBackend> {
 }
 
 impl<T: Scalar, B: SolverBackend> Setup<T, B> {
-    /// For a method. [`Name::ChebyshevSingle`] only sets up its diagonal; [`single`] does the rest, after the matrix
-    /// has its format, and [`Setup::on`] that of [`Name::Chebyshev`].
+    /// Sets up a preconditioner for a method. For polynomials this is only the diagonal: [`single`] does the rest for
+    /// [`Name::ChebyshevSingle`], after the matrix has its format, and [`Setup::on`] for [`Name::Chebyshev`].
     pub(super) fn new<V>(
         backend: &B,
         a: &Csr<V, B>,
@@ -103,7 +103,7 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
         Incomplete::new(backend, a, None, (method, bounds)).map(Setup::Incomplete)
     }
 
-    /// One with fill, chosen by the solver; refused if its rows take too much work.
+    /// An incomplete factorisation with fill, chosen by the solver; refused if its rows take too much work.
     pub(super) fn with_fill<V>(
         backend: &B,
         a: &Csr<V, B>,
@@ -142,7 +142,8 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
             _ => Err(Error::Unsupported("new values".into())),
         };
         match done {
-            // A preconditioner made from values of half the width is made anew: the new values may not fit.
+            // A preconditioner made from values of half the width is set up again in full width, since the new values
+            // may not fit.
             Err(Error::Unsupported(_)) => {
                 let near_null = match self {
                     Setup::Levels(levels) => levels.near_null.take(),
@@ -174,8 +175,8 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
 }
 
 /// The maximum number of level sets in incomplete factors that the solver chooses. On a device a level takes 0.6 us,
-/// however few rows it has, so that 10^6 rows in a chain take a second for each application; levels must have this many
-/// rows on average there. On a CPU narrow levels are done by one thread, which does not wait.
+/// however few rows it has, so that 10^6 rows in a chain take a second for each application; therefore levels must have
+/// `ROWS` rows on average there. On a CPU narrow levels are computed by one thread, which does not wait.
 pub(super) fn most_levels(rows: usize, on_device: bool) -> usize {
     const ROWS: usize = 16;
     const ALWAYS: usize = 1000;

@@ -178,13 +178,13 @@ pub struct StageReport {
     pub condition: Option<&'static str>,
     /// The maximum number of multiplications that a factorisation may take here, if that is limited.
     pub most_multiplications: Option<f64>,
-    /// The fewest iterations that are expected.
+    /// The minimum number of iterations that is expected.
     pub predicted_iterations: usize,
     /// Bytes that these iterations move, or those of the factors. None if there is no forecast, because the method is
     /// set up only when it is tried.
     pub predicted_bytes: Option<f64>,
     /// Seconds that these iterations take at the known bandwidth of the device, or a factorisation at the measured
-    /// multiplications a second. None if there is no forecast.
+    /// multiplications per second. None if there is no forecast.
     pub predicted_seconds: Option<f64>,
     /// How it ended; none if it was not tried.
     #[serde(serialize_with = "status")]
@@ -198,7 +198,7 @@ pub struct StageReport {
     pub levels: Vec<LevelFacts>,
     /// The number of iterations.
     pub iterations: usize,
-    /// The fewest bytes that these moved, or those of the factors.
+    /// The minimum number of bytes that these moved, or the bytes of the factors.
     pub bytes: f64,
     /// The seconds that it took.
     pub seconds: f64,

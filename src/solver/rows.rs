@@ -208,7 +208,8 @@ impl<T: Solvable> RowsSolver<T> {
     }
 }
 
-/// Returns what this process has made once all have made theirs; if one failed, all return an error.
+/// Waits until all processes have finished a step, and returns this process's result. If one failed, all return an
+/// error.
 fn together<R>(group: &Group, made: Result<R>) -> Result<R> {
     let own = made.as_ref().err().map_or_else(String::new, Error::to_string);
     let all = group.all_gather(own.as_bytes())?;
@@ -248,7 +249,7 @@ fn numbers(group: &Group, own: impl Iterator<Item = u64>) -> Result<Vec<Vec<u64>
     Ok(group.all_gather(&own)?.iter().map(|bytes| words(bytes).collect()).collect())
 }
 
-/// The range of rows of each process, from the number of them.
+/// Returns the range of rows of each process, from its number of rows.
 fn parts_of(rows: &[usize]) -> Vec<Range<usize>> {
     let next = |end: &mut usize, &count: &usize| {
         *end += count;

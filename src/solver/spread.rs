@@ -66,7 +66,7 @@ fn stored_as<T: Scalar, V: Scalar + Widen<T>, B: SolverBackend>(
     Ok((stored.format(), format!("{report}{values}"), stored))
 }
 
-/// The share of one rank.
+/// The size of the part that one rank has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Share {
@@ -116,8 +116,8 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> fmt::Debug for SpreadSol
 
 impl Builder {
     /// A solver for a square matrix whose rows are distributed over the ranks of a communicator. Each rank is given the
-    /// whole matrix and keeps its own rows; ranks have contiguous rows in the chosen order, with about as many stored
-    /// entries each. Distributed solves do not support factorisations, two precisions, and formats other than CSR.
+    /// whole matrix and keeps its own rows; ranks have contiguous rows in the chosen order, with about equally many
+    /// stored entries. Distributed solves do not support factorisations, two precisions, and formats other than CSR.
     /// Preconditioners are those of each rank's own rows and columns, except for the diagonal, polynomials and
     /// multigrid, which are those of the whole matrix (multigrid if each node has one unknown).
     ///
@@ -340,7 +340,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         self.symmetry
     }
 
-    /// The share of each rank.
+    /// The size of each rank's part.
     pub fn shares(&self) -> &[Share] {
         &self.shares
     }
@@ -359,7 +359,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         self.numbers.iter().map(|&number| whole[number as usize]).collect()
     }
 
-    /// Gathers the whole vector in the caller's order on rank 0; none on the others.
+    /// Gathers the whole vector in the caller's order on rank 0. Returns `None` on the others.
     ///
     /// # Errors
     /// If another rank has failed, or `own` does not have the length of this rank's part.

@@ -1,4 +1,5 @@
-//! A stage is one candidate of a solver: a method with its preconditioner in a precision. Stages are tried in turn.
+//! A stage is one candidate of a solver: a method with its preconditioner in a precision. Stages are tried one after
+//! another.
 //!
 //! A Krylov method is added in two steps: a match arm in [`iterated`], and its row in the lists of
 //! [`super::choice::candidates`]. Any other method has a file of its own that implements [`Ready`].
@@ -83,13 +84,13 @@ pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
     /// Approximate bytes that an iteration with `a` moves.
     fn bytes(&self, a: &dyn LinearOperator<T, B>) -> f64;
 
-    /// The expected bytes and seconds of these iterations, at `bandwidth` bytes a second.
+    /// The expected bytes and seconds of these iterations, at `bandwidth` bytes per second.
     fn forecast(&self, a: &dyn LinearOperator<T, B>, iterations: usize, bandwidth: f64) -> (f64, f64) {
         let bytes = iterations as f64 * self.bytes(a);
         (bytes, bytes / bandwidth)
     }
 
-    /// The fewest bytes that the last solve moved, or those of the factors.
+    /// The minimum number of bytes that the last solve moved, or the bytes of the factors.
     fn moved(&self, report: &Report) -> f64 {
         report.iterations as f64 * report.bytes_per_iteration as f64
     }
@@ -104,7 +105,7 @@ pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
         &[]
     }
 
-    /// Kinds of factorisation that failed, and would fail with more memory and time too.
+    /// Kinds of factorisation that failed, and that would fail even with more memory and time.
     fn failed(&self) -> Vec<Kind> {
         Vec::new()
     }
@@ -114,8 +115,9 @@ pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
         Evidence::default()
     }
 
-    /// x of A x = b, or A^T x = b, for right-hand sides one after another, by factors that are at hand; false if there
-    /// are none or an x is not shown good by one product, and x is then not to be used.
+    /// Solves A x = b, or A^T x = b, with existing factors, for right-hand sides stored one after another. Returns
+    /// false if there are none, or if one product with A does not show that each x is accurate enough; x must then not
+    /// be used.
     fn solve_quickly(
         &mut self,
         _transposed: bool,
@@ -126,7 +128,7 @@ pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
         Ok(false)
     }
 
-    /// The preconditioner with which conjugate gradients can solve for several right-hand sides at once.
+    /// The preconditioner with which conjugate gradients can solve for several right-hand sides together.
     fn for_several(&self) -> Option<&Setup<T, B>> {
         None
     }
@@ -136,7 +138,7 @@ pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
 pub(super) struct Stage<T: Scalar, B: SolverBackend> {
     pub(super) plan: Candidate,
     pub(super) ready: Option<Box<dyn Ready<T, B>>>,
-    /// Forecast seconds of a factorisation, if there was a forecast; infinity if it was refused.
+    /// The forecast of a factorisation in seconds, if there is one; infinity if it was refused.
     pub(super) forecast: Option<f64>,
     /// The caller's units, if the matrix was scaled.
     units: Option<Units>,
@@ -159,7 +161,8 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
         Self { plan, ready: Some(ready), forecast: None, units }
     }
 
-    /// Sets up the stage for a matrix, unless it is. `without` are kinds of factorisation that have failed.
+    /// Sets up the stage for a matrix, unless that was done before. `without` are kinds of factorisation that have
+    /// failed.
     ///
     /// # Errors
     /// [`Error::Stopped`] if a stop was requested meanwhile; the stage is then not set up.
@@ -227,7 +230,7 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
         iterated(backend, Parts { setup, method, name, options })
     }
 
-    /// The forecast seconds of a factorisation, or why it is refused.
+    /// Returns the seconds that a factorisation is forecast to take, or why it is refused.
     pub(super) fn seconds(
         &mut self,
         backend: &B,
@@ -238,7 +241,7 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
         let bandwidth = backend.ordering_price().bandwidth;
         let forecast = match self.prepare(backend, a, options, limits) {
             Ok(ready) => Ok(ready.forecast(a.operator(), 1, bandwidth).1),
-            // Another solve may ask again.
+            // The next solve may compute the forecast again.
             Err(Error::Stopped) => return Err(Error::Stopped.to_string()),
             Err(error) => Err(error.to_string()),
         };

@@ -81,7 +81,7 @@ fn has_complex_diagonal<T: Scalar, B: SolverBackend>(backend: &B, a: &Csr<T, B>)
     Ok(entry.is_some_and(|entry| entry.im() != T::Real::default()))
 }
 
-/// The symmetry that the caller stated, if that is enough.
+/// Returns the symmetry that the caller stated, if nothing else needs to be known.
 fn told<T: Scalar>(known: Option<Symmetry>) -> Option<Found> {
     let symmetric = match known? {
         Symmetry::Symmetric if !T::COMPLEX => true,
@@ -91,7 +91,7 @@ fn told<T: Scalar>(known: Option<Symmetry>) -> Option<Found> {
     Some(Found { symmetric, hermitian: true, looked: false })
 }
 
-/// [`of`] for a matrix of which each rank has its own rows: the owner of a column compares entries of other ranks.
+/// [`of`] for a distributed matrix: the rank that owns a column gets the entries of other ranks and compares them.
 ///
 /// # Errors
 /// As [`of`], and if another rank has failed.

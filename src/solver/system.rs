@@ -1,4 +1,4 @@
-//! The matrix of a solver, in the chosen format, with values as narrow as is lossless, in an order of its own.
+//! The matrix of a solver, in the chosen format and order, with values in the narrowest type that loses nothing.
 
 use super::SolverBackend;
 use super::choice::AS_ASKED;
@@ -19,7 +19,7 @@ use crate::scalar::{Element, Scalar};
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// A matrix in the storage of its products.
+/// A matrix in the storage that its products use.
 pub(super) enum Stored<T: Scalar, B: SolverBackend> {
     /// CSR with values of full width, which can be replaced.
     Open(Box<Csr<T, B>>),
@@ -38,7 +38,7 @@ impl<T: Scalar, B: SolverBackend> Stored<T, B> {
         }
     }
 
-    /// The operator, if it can be shared; none if its values may be replaced.
+    /// The operator, if it can be shared; `None` if its values may be replaced.
     pub(super) fn shared(&self) -> Option<Arc<dyn LinearOperator<T, B>>> {
         match self {
             Stored::Open(_) => None,
@@ -71,20 +71,20 @@ impl<T: Scalar, B: SolverBackend> Stored<T, B> {
         }
     }
 
-    /// The fewest seconds that a factorisation takes for a matrix that suits `method`.
+    /// Returns the minimum seconds of a factorisation for a matrix that suits `method`.
     pub(super) fn least_seconds(&self, method: Method) -> f64 {
         let is_hermitian = !matches!(method, Method::Gmres | Method::BiCgStab);
         least_seconds::<T>(self.operator().rows(), self.nonzeros(), is_hermitian)
     }
 
-    /// Seconds to set up incomplete factors without fill, and of an iteration with them; without them an iteration
-    /// moves `bytes`.
+    /// Returns the seconds that it takes to set up incomplete factors without fill, and the seconds of an iteration
+    /// with them. An iteration without them moves `bytes`.
     pub(super) fn factors_seconds(&self, bytes: f64) -> (f64, f64) {
         of_factors::<T, B>((self.operator().rows(), self.nonzeros()), bytes)
     }
 
-    /// A guess of the cost of an order of elimination for a square matrix, from the mean width of the levels of its
-    /// graph, which is computed once. If memory runs out, the guess is the one for an arbitrary matrix.
+    /// Estimates the cost of a fill-reducing ordering of a square matrix from the mean number of vertices in a level of
+    /// its graph, which is computed once. If memory runs out, the estimate is the one for an arbitrary matrix.
     pub(super) fn guess_of_order(&self, backend: &B, width: &Cell<Option<f64>>) -> OrderGuess {
         let look = || -> Result<f64> {
             let a = self.to_csr(backend)?.to_host(backend)?;
@@ -118,18 +118,19 @@ pub(super) struct Order<T: Scalar, B: SolverBackend> {
     /// Workspaces for vectors in this order.
     pub(super) b: B::Vec<T>,
     pub(super) x: B::Vec<T>,
-    /// For each entry of the renumbered matrix, its number in the caller's; made when values are first replaced.
+    /// For each entry of the renumbered matrix, its position among the caller's entries; computed when values are first
+    /// replaced.
     entries: Option<B::Vec<u32>>,
 }
 
 /// A matrix, its order if that is not the caller's, and the decision about it.
 type Ordered<T, B> = (Csr<T, B>, Option<Order<T, B>>, Decision);
 
-/// Renumbers on the backend if that was requested, or if it is likely to pay for `products` products with A: as a grid
-/// if the pattern is that of one, else by reverse Cuthill-McKee. The order is none if it stays the caller's. `levels`
-/// is some if multigrid may be used, with whether A is Hermitian; then the order of a grid also pays by saving
-/// iterations. `of_levels` returns the gain of algebraic multigrid in products, if that is going to be used; it is
-/// called only if that decides.
+/// Renumbers the unknowns on the backend if that was requested, or if it is likely to pay for `products` products with
+/// A: in the order of a grid if the pattern is that of one, else by reverse Cuthill-McKee. Returns no order if the
+/// caller's is kept. `levels` is `None` if multigrid may not be used; otherwise it says whether A is Hermitian, and the
+/// order of a grid also pays by saving iterations. `of_levels` returns the gain of algebraic multigrid in products, if
+/// that is going to be used; it is called only if the decision depends on it.
 pub(super) fn reorder<T: Scalar, B: SolverBackend>(
     backend: &B,
     a: Csr<T, B>,
@@ -138,7 +139,7 @@ pub(super) fn reorder<T: Scalar, B: SolverBackend>(
     of_levels: impl FnOnce(&Csr<T, B>) -> Result<Option<usize>>,
 ) -> Result<Ordered<T, B>> {
     let mut benefit = match how {
-        // Rows and columns are renumbered alike.
+        // The same permutation is applied to rows and columns.
         _ if a.rows() != a.columns() => {
             return Ok((a, None, Decision::new("order", "no", "the matrix is not square")));
         }
@@ -159,7 +160,7 @@ pub(super) fn reorder<T: Scalar, B: SolverBackend>(
             return Ok((permuted, Some(order), decide(told, Some(*benefit))));
         }
         if benefit.pays() && graph::has_few_diagonals(backend, &a)? {
-            // Formats by diagonals and multigrid on grids save more than another order would.
+            // Formats by diagonals, and multigrid on grids, save more than another order would.
             return Ok((a, None, Decision::new("order", "no", "its entries are on few diagonals")));
         }
         if !benefit.pays()
@@ -198,7 +199,7 @@ fn words(benefit: Benefit) -> String {
 /// iterations without it for each point of a side (1.9 to 2.5 were measured).
 const OF_PRICE: f64 = 0.6;
 
-/// The order in which a matrix is that of a grid, if it is not in that order and reordering pays.
+/// Returns the order of a grid, if the matrix is one in a different order and reordering pays.
 fn order_of_a_grid<T: Scalar, B: SolverBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -248,7 +249,7 @@ impl<T: Scalar, B: SolverBackend> Order<T, B> {
     }
 }
 
-/// For each entry of the renumbered matrix `a`, its number in the original matrix.
+/// Returns, for each entry of the renumbered matrix `a`, its position in the original matrix.
 fn entries_of<T: Scalar, B: SolverBackend>(
     backend: &B,
     a: &Csr<T, B>,

@@ -57,7 +57,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         }
     }
 
-    /// The next stage to try.
+    /// Returns the next stage to try.
     fn next(&self, from: usize, limit: usize, course: &Course) -> Option<Turn> {
         let is_soon = |method| is_left_out(method, self.stored.least_seconds(method));
         course.next(from, &self.stages, limit, is_soon)
@@ -97,8 +97,8 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         }
     }
 
-    /// The reason to skip a candidate because of the expected cost of a factorisation, if there is one: of its own, if
-    /// multigrid is next, or on a device that of a later candidate.
+    /// Returns why a candidate is skipped because of the expected cost of a factorisation, if it is: the cost of the
+    /// candidate itself, if multigrid is next, or, on a device, the cost of a later candidate.
     fn refuses_unseen(&self, number: usize) -> Option<String> {
         let (stage, behind) = self.stages[number..].split_first()?;
         let a = self.stored.operator();
@@ -233,7 +233,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         Ok(ControlFlow::Break(()))
     }
 
-    /// Ends a solve during the setup of a stage, or during a factorisation: x is unchanged.
+    /// Ends a solve that was stopped during the setup of a stage or during a factorisation: x is unchanged.
     fn end_early(
         &mut self,
         number: usize,

@@ -1,4 +1,4 @@
-//! The observer of a running solve, and the ways to stop it.
+//! The observer of a running solve, and how a solve is stopped.
 
 use super::names::Method;
 use super::report::{Seconds, SolveReport};
@@ -30,7 +30,7 @@ pub struct Progress {
 /// Stops a solver from another thread. Cheap to clone.
 ///
 /// A cancelled solver ends the current solve with [`Outcome::Interrupted`], and each later one at its start, until
-/// [`Canceller::reset`]: so a request that comes between two solves is not lost.
+/// [`Canceller::reset`]: a request that comes between two solves is not lost.
 #[derive(Debug, Clone, Default)]
 pub struct Canceller(Arc<AtomicBool>);
 
@@ -64,12 +64,12 @@ pub struct Watch<'a> {
     /// The residual norm at which each of the current right-hand sides started.
     first: [f64; Watch::MOST],
     pub(super) method: Method,
-    /// The number of the first of the right-hand sides that are solved at once.
+    /// The number of the first of the right-hand sides that are solved together.
     pub(super) offset: usize,
 }
 
 impl<'a> Watch<'a> {
-    /// The maximum number of right-hand sides at once.
+    /// The maximum number of right-hand sides that are solved together.
     pub(super) const MOST: usize = 32;
 
     pub(super) fn new(
@@ -95,8 +95,8 @@ impl<'a> Watch<'a> {
             self.first[place] = residual_norm;
         }
         let cancelled = self.canceller.is_cancelled();
-        // Without an observer and a time limit the clock is not read, which would take a hundredth of an iteration of a
-        // small system.
+        // Without an observer and a time limit the clock is not read: for a small system that would take a hundredth of
+        // the time of an iteration.
         if self.observer.is_none() && self.limit.is_none() && !cancelled {
             return ControlFlow::Continue(());
         }
@@ -128,8 +128,8 @@ impl<'a> Watch<'a> {
         ControlFlow::Continue(())
     }
 
-    /// The report with the time of the whole solve, including copying vectors to the device and back, renumbering them,
-    /// and norms.
+    /// Returns the report with the time of the whole solve, which includes copying vectors to the device and back,
+    /// renumbering them, and computing norms.
     pub(super) fn timed(&self, report: SolveReport) -> SolveReport {
         let solve = self.start.elapsed().as_secs_f64();
         SolveReport { seconds: Seconds { solve, ..report.seconds }, ..report }
@@ -150,7 +150,7 @@ impl<'a> Watch<'a> {
         self.reason(Outcome::Interrupted)
     }
 
-    /// The outcome, or the reason for an early end.
+    /// Returns the outcome, or the reason why the solve ended early.
     pub(super) fn reason(&self, outcome: Outcome) -> Outcome {
         match outcome {
             Outcome::Interrupted if self.late => Outcome::TimeLimit,

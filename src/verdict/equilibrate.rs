@@ -20,8 +20,8 @@ const MOST_SPREAD: f64 = 1e3;
 /// smallest.
 const OF_TOLERANCE: f64 = 1e-2;
 
-/// R and C of R A C, powers of two: (R A C) y = R b, x = C y. C = R for a Hermitian matrix; C = 1 for others, whose
-/// unknowns keep their units.
+/// The diagonals R and C of R A C, powers of two: (R A C) y = R b, x = C y. C = R for a Hermitian matrix; C = 1 for
+/// others, whose unknowns keep their units.
 pub(crate) struct Equilibrated<T: Scalar, B: MultigridBackend> {
     left: B::Vec<T>,
     /// C and its inverse.
@@ -30,8 +30,8 @@ pub(crate) struct Equilibrated<T: Scalar, B: MultigridBackend> {
     factors: Vec<f64>,
 }
 
-/// Multigrid works in the units of the caller unless a factor exceeds 2 to this power: entries are of the order of its
-/// square, and have to fit single precision.
+/// Multigrid is set up for A, not for R A C, unless a factor exceeds 2 to this power: A's entries are of the order of
+/// its square, and have to fit single precision.
 const MOST_OF_UNITS: f64 = 30.0;
 
 /// Returns whether rows whose norms differ by this factor must be scaled to reach the tolerance.
@@ -107,14 +107,14 @@ impl<T: Scalar, B: MultigridBackend> Equilibrated<T, B> {
         }
     }
 
-    /// The diagonal of D^-1, where the matrix is D A D, for a preconditioner that is made for A; none if only rows are
-    /// scaled or if A's units are too far apart.
+    /// The diagonal of D^-1 if the scaled matrix is D A D, for a preconditioner that is made for A. None if only rows
+    /// are scaled or if A's units are too far apart.
     pub(crate) fn units(&self) -> Option<Arc<[f64]>> {
         let near = self.factors.iter().all(|factor| factor.log2().abs() <= MOST_OF_UNITS);
         (self.right.is_some() && near).then(|| self.factors.iter().map(|factor| factor.recip()).collect())
     }
 
-    /// R b, and y from x.
+    /// Computes R b, and y = C^-1 x.
     ///
     /// # Errors
     /// If the device fails.
@@ -131,7 +131,7 @@ impl<T: Scalar, B: MultigridBackend> Equilibrated<T, B> {
         }
     }
 
-    /// A of R A C: powers of two are undone without loss.
+    /// Returns A from R A C. Undoing the powers of two is exact.
     ///
     /// # Errors
     /// If memory runs out, or if the device fails.

@@ -1,5 +1,5 @@
-//! The verdict on the host, entry by entry, used if bounds by norms of A do not decide on which side of the tolerance a
-//! residual is. For matrices whose columns have very different units, || |A| || ||x|| is far above || |A| |x| ||.
+//! The verdict on the host, entry by entry, used if bounds by norms of A do not decide whether a residual meets the
+//! tolerance. For matrices whose columns have very different units, || |A| || ||x|| is far above || |A| |x| ||.
 
 use super::{BESIDE, NORM_UNITS, Verdict};
 use crate::direct::{Weights, magnitudes, residual, weighted_norm};

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! r = b - A x     in working precision, with a bound of its rounding errors
-//!                 -> in twice the working precision where that bound does not tell on which side of the tolerance r is
+//!                 -> in twice the working precision if that bound does not decide whether r meets the tolerance
 //! converged       ||r|| <= tolerance ||b||  and  ||D r|| <= tolerance ||D b||,  D = 1 / the norm of each row of A
 //! ```
 //!
 //! One norm is not enough if rows have different units: with a penalty of 1e12 in a few rows, all others may be wrong.
-//! So each row is also measured relative to its own norm. Both norms are compared with error bounds of their rounding,
-//! so that a claim holds in exact arithmetic.
+//! Therefore each row is also measured relative to its own norm. Both norms are compared with bounds of their rounding
+//! errors, so that a claim holds in exact arithmetic.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -63,7 +63,7 @@ impl Verdict {
         ratio(self.rows, self.b_rows)
     }
 
-    /// The larger of both, as a multiple of the allowed value.
+    /// The larger of the two ratios, as a multiple of the allowed value.
     pub(crate) fn excess<T: Scalar>(&self, options: &SolveOptions) -> f64 {
         let part = options.threshold::<T>(self.b) / self.b;
         (self.relative() / part).max(self.row_wise() / part)
@@ -117,7 +117,7 @@ impl Bounded {
     }
 }
 
-/// The relative error of a computed norm in units of rounding: sums are taken in blocks.
+/// The relative error of a computed norm in units of rounding. It is this small because sums are computed in blocks.
 const NORM_UNITS: f64 = 64.0;
 
 /// Rounding errors of a row in addition to those of its products and sums.

@@ -62,8 +62,8 @@ impl Spread {
 }
 
 impl<T: Scalar, B: MultigridBackend> RowNorms<T, B> {
-    /// For an unscaled matrix. `by_rows` says whether rows are weighted; `alike` whether columns have as many entries
-    /// as rows, as in a symmetric matrix.
+    /// Computes the norms of an unscaled matrix. `by_rows` says whether rows are weighted; `alike` whether columns have
+    /// as many entries as rows, as in a symmetric matrix.
     pub(crate) fn of(backend: &B, a: &Csr<T, B>, by_rows: bool, alike: bool) -> Result<Self> {
         let mut norms = backend.buffer::<T::Real>(a.rows())?;
         backend.row_norms(a.parts(), &mut norms)?;
@@ -85,7 +85,7 @@ impl<T: Scalar, B: MultigridBackend> RowNorms<T, B> {
         })
     }
 
-    /// For a matrix whose rows are distributed over several ranks, from this rank's rows, which start at `first`.
+    /// Computes the norms of a matrix that is distributed over several ranks; `rows` of `a` are those of this rank.
     ///
     /// # Errors
     /// If memory runs out, and if another rank has failed.
@@ -131,7 +131,7 @@ impl<T: Scalar, B: MultigridBackend> RowNorms<T, B> {
         })
     }
 
-    /// Updates to new values on the same pattern, of the unscaled matrix.
+    /// Updates the norms to new values of the unscaled matrix on the same pattern.
     pub(crate) fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         let (by_rows, place) = (self.counts_rows(), self.rows.take().or(self.plain.take()));
         let mut norms = match place {
@@ -249,7 +249,7 @@ impl<T: Scalar, B: VectorOps> RowNorms<T, B> {
         if self.least > 0.0 { self.most / self.least } else { 1.0 }
     }
 
-    /// A bound of || |A| ||: the largest row norm times [`RowNorms::of_pattern`], or ||A||_F if that is smaller.
+    /// An upper bound on || |A| ||: the largest row norm times [`RowNorms::of_pattern`], or ||A||_F if that is smaller.
     pub(crate) fn norm(&self) -> f64 {
         self.frobenius.min(self.most * self.of_pattern())
     }
@@ -259,8 +259,8 @@ impl<T: Scalar, B: VectorOps> RowNorms<T, B> {
         self.middle * self.of_pattern().min((self.size as f64).sqrt())
     }
 
-    /// A bound of || |M| || if each row of M has norm 1: the largest row sum is at most the square root of the row's
-    /// length, and the largest column sum the column's length.
+    /// An upper bound on || |M| || if each row of M has norm 1: the largest row sum is at most the square root of the
+    /// row's length, and the largest column sum is at most the column's length.
     fn of_pattern(&self) -> f64 {
         let columns = self.longest_column.unwrap_or(self.size).min(self.size);
         ((self.longest as f64).sqrt() * columns as f64).sqrt()

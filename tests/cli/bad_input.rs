@@ -150,7 +150,7 @@ fn outputs_are_checked_before_the_work() {
     assert_eq!(f.names(), before);
 }
 
-/// A typing error loses neither the matrix nor a result, also if the same file is named in two ways.
+/// A mistyped file name destroys neither the matrix nor a result, even if one file is named by two paths.
 #[test]
 fn results_have_files_of_their_own() {
     let f = Folder::new();

@@ -18,7 +18,7 @@ fn general(values: &str, format: &str) -> String {
         + values
 }
 
-/// The entries sorted by place: row, column, real and imaginary part.
+/// Returns the entries sorted by position: row, column, real and imaginary part.
 fn entries(f: &Folder, name: &str) -> Vec<(usize, usize, f64, f64)> {
     f.ok(&format!("convert {name} out.mtx --general"));
     let mut found: Vec<_> =

@@ -3,7 +3,7 @@
 use crate::support::{Folder, check_svg, package, read_matrix};
 use std::collections::BTreeMap;
 
-/// Entries by place.
+/// Returns the entries by their positions.
 fn places(f: &Folder, name: &str) -> BTreeMap<(usize, usize), (f64, f64)> {
     read_matrix(&f.path(name)).entries.into_iter().map(|(i, j, v)| ((i, j), v)).collect()
 }
@@ -151,7 +151,7 @@ fn reorder_for_factors_counts_their_fill() {
             f.ok(&format!("reorder a.mtx -o b.mtx --method {method} --permutation p.txt --json r.json"));
         assert!(run.stdout.contains("entries of a factor"), "{}", run.stdout);
         let json: serde_json::Value = serde_json::from_str(&f.read("r.json")).unwrap();
-        // In natural order, 40 columns together that are the first of a band of width 41.
+        // In natural order the factor fills the band of the 40 x 40 grid: about 1600 x 41 entries.
         assert!(json["factor_entries_before"].as_f64().unwrap() > 60_000.0, "{json}");
         assert!(json["factor_entries_after"].as_f64().unwrap() < 25_000.0, "{json}");
         let mut seen: Vec<usize> = f.read("p.txt").lines().map(|line| line.parse().unwrap()).collect();
@@ -219,7 +219,7 @@ fn bench_compares_the_formats() {
     assert_eq!(bytes(1), bytes(2));
 }
 
-/// Model problems need no file; the automatic choice is one of the lines.
+/// `bench` generates model problems without a file, and has a line for the automatic choice.
 #[test]
 fn bench_makes_its_matrices_and_tells_the_automatic_choice() {
     let f = Folder::new();
@@ -232,8 +232,8 @@ fn bench_makes_its_matrices_and_tells_the_automatic_choice() {
     let (cube, random) = (of("poisson3d:9"), of("random:300x200,row-lengths=4..9,seed=3"));
     assert_eq!((cube.len(), cube[0]["rows"].as_u64()), (random.len(), Some(729)));
     assert_eq!((&random[0]["rows"], &random[0]["columns"]), (&300.into(), &200.into()));
-    // 6 and -1 fit half the width, so nothing larger than CSR is read by the automatic choice. Without that, the
-    // proposed format is at most a third larger; which format is fastest depends on the machine.
+    // 6 and -1 fit a type of half the width, so the automatic choice reads no more bytes than CSR. Without narrower
+    // values the proposed format reads at most a third more; which format is fastest depends on the machine.
     for (word, most) in [("auto:", 1.0), ("plain:", 1.34)] {
         let chosen = cube.iter().find(|l| l["format"].as_str().unwrap().starts_with(word)).unwrap();
         assert!(chosen["product_seconds"].as_f64().unwrap() > 0.0);

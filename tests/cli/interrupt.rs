@@ -51,7 +51,7 @@ fn ctrl_c_ends_an_order_or_a_factorisation_and_leaves_no_half_files() {
     }
 }
 
-/// A matching with the largest product of random entries takes long.
+/// A time limit also ends a maximum product transversal, which takes long for random entries.
 #[test]
 fn a_time_limit_ends_a_matching_with_status_4_and_x() {
     let f = Folder::new();
@@ -88,7 +88,7 @@ fn random_symmetric(n: usize, each: usize) -> String {
 #[test]
 fn ctrl_c_ends_with_a_report_and_x() {
     let f = Folder::new();
-    // Takes far longer than minutes: half a million unknowns, coefficients over nine decades.
+    // This solve would take far longer than minutes: half a million unknowns, coefficients over nine decades.
     f.ok("generate jumping2d --size 700 --contrast 1e9 -o a.mtx");
     let mut command = f.command();
     command.args(

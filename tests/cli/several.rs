@@ -35,7 +35,7 @@ fn right_hand_sides_are_named_by_their_matrices() {
     f.ok("solve a.mtx b.mtx -q --rhs b-{}.mtx -o x-{}.mtx");
     f.ok("solve b.mtx -q --rhs ones -o alone.mtx");
     assert_eq!(f.read("x-b.mtx"), f.read("alone.mtx"));
-    // One file has a name as well.
+    // The name of a single result may have a placeholder, too.
     f.ok("solve a.mtx -q -o only-{}.mtx");
     assert!(f.names().contains(&"only-a.mtx".to_string()));
 }

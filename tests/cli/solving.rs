@@ -226,8 +226,8 @@ fn every_format_and_preconditioner_gives_the_same_answer() {
             assert!(residual(&a, &read_matrix(&f.path("x.mtx")).column(0), &b).0 <= 1e-8, "{format}");
             counts.push(json["iterations"].as_i64().unwrap());
         }
-        // Rounding differs between formats, and with it the number of iterations after the norm is met and rows are
-        // not.
+        // Formats round differently, and so the number of iterations differs after the norm meets the tolerance and
+        // before the rows do.
         let alike = 2 + counts[0] / 100;
         assert!(counts.iter().all(|count| (count - counts[0]).abs() <= alike), "{counts:?}");
     }
@@ -401,7 +401,7 @@ fn what_is_not_solved_says_so_and_why() {
 fn singular_systems_end_with_a_reason_and_what_is_known_of_x() {
     let f = Folder::new();
     let general = "%%MatrixMarket matrix coordinate real general\n";
-    // Rows 2 and 3 have entries in column 1 alone.
+    // Rows 2 and 3 have entries only in column 1.
     f.write("rows.mtx", format!("{general}3 3 4\n1 1 1\n1 2 1\n2 1 1\n3 1 2\n"));
     f.write("path.mtx", format!("{general}3 3 7\n1 1 1\n1 2 -1\n2 1 -1\n2 2 2\n2 3 -1\n3 2 -1\n3 3 1\n"));
     f.write("b.mtx", "%%MatrixMarket matrix array real general\n3 1\n2\n1\n0\n");

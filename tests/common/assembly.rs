@@ -9,9 +9,9 @@ use residua::backend::{Conversions, OffsetsRef};
 use residua::{Csr, Host, Scalar, Triplets};
 use std::collections::BTreeMap;
 
-/// Passes the names of all cases to a macro, after the macro's own words; [`many_cases`], which needs a device, is not
-/// among them.
-#[allow(unused_macros)] // not every program of tests lists the cases
+/// Calls a macro with its own arguments, followed by the names of all cases. [`many_cases`] is not among them, because
+/// it needs a device.
+#[allow(unused_macros)] // not every test program uses this list
 macro_rules! each_case {
     ($then:ident $($words:tt)*) => {
         $then! {
@@ -47,7 +47,7 @@ pub fn arrays<T: Scalar>(a: &Csr<T>) -> Arrays {
     (offsets, parts.indices.to_vec(), parts.values.iter().map(|&v| bits(v)).collect())
 }
 
-/// The sequential twin: a sorted map of places, each summed in order of appearance from its first value.
+/// The sequential twin: a sorted map of positions, each with the sum of its values in the order in which they appear.
 pub fn twin<T: Scalar>(t: &Triplets<T>, symmetry: Symmetry) -> Arrays {
     let mut places: BTreeMap<(u32, u32), T> = BTreeMap::new();
     let mut add = |i, j, value| {
@@ -68,7 +68,7 @@ pub fn twin<T: Scalar>(t: &Triplets<T>, symmetry: Symmetry) -> Arrays {
     (offsets, places.keys().map(|p| p.1).collect(), places.values().map(|&v| bits(v)).collect())
 }
 
-/// Assembles in both ways, and updates, and compares with the twin.
+/// Assembles with and without a map, updates the values, and compares each result with the twin.
 pub fn check<T: Scalar, B: Assemble>(backend: &B, t: &Triplets<T>, symmetry: Symmetry) {
     let back = |a: &Csr<T, B>| arrays(&a.to_host(backend).unwrap());
     let expected = twin(t, symmetry);
@@ -88,8 +88,8 @@ pub fn check<T: Scalar, B: Assemble>(backend: &B, t: &Triplets<T>, symmetry: Sym
     assert_eq!(back(&b), back(&assembler.to_csr(backend, t).unwrap()), "updated as assembled anew");
 }
 
-/// `n` triplets, many of which share a place; their magnitudes differ, so that sums in different orders have different
-/// bits.
+/// `n` triplets, many of which have the same position; their magnitudes differ, so that sums in different orders have
+/// different bits.
 pub fn triplets(random: &mut Random, rows: usize, columns: usize, n: usize) -> Triplets<f64> {
     let mut t = Triplets::new(rows, columns).unwrap();
     for _ in 0..if rows * columns == 0 { 0 } else { n } {
@@ -140,7 +140,7 @@ pub fn wide_cases<B: Assemble>(b: &B) {
     }
 }
 
-/// Almost all triplets in one row, one column or one place: buckets that have to be distributed again.
+/// Almost all triplets in one row, in one column or at one position: their buckets have to be divided again.
 pub fn giant_cases<B: Assemble>(b: &B) {
     let (n, size) = (300_000, 50_000);
     for shape in 0..4 {
@@ -180,7 +180,7 @@ pub fn many_cases<B: Assemble>(b: &B) {
     check(triplets(&mut random, 5000, 5000, n / 2), Symmetry::Symmetric);
 }
 
-/// Stored halves.
+/// Triplets of one half of a symmetric matrix.
 pub fn half_cases<B: Assemble>(b: &B) {
     let mut random = Random(11);
     for n in [1, 10, 2000, 70_000] {
@@ -202,7 +202,7 @@ pub fn half_cases<B: Assemble>(b: &B) {
     }
 }
 
-/// Arranged inputs.
+/// Triplets in special orders, such as sorted ones.
 pub fn arranged_cases<B: Assemble>(b: &B) {
     let mut random = Random(9);
     let t = triplets(&mut random, 3000, 3000, 60_000);
@@ -341,7 +341,7 @@ pub fn array_cases<B: Assemble + Conversions>(b: &B) {
     wrong_arrays(b);
 }
 
-/// Arrays that belong to no matrix; the error message has the number that is wrong.
+/// Invalid arrays are refused, and the error message has the number that is wrong.
 fn wrong_arrays<B: Assemble + Conversions>(b: &B) {
     let told = |layout, base, first: &[i64], second: &[i64]| {
         let bits = |all: &[i64]| b.upload(all.iter().map(|&i| i as u64).collect()).unwrap();

@@ -20,8 +20,8 @@ fn down<T: Element, B: Backend>(b: &B, x: &B::Slice<T>) -> Vec<T> {
     b.download(x).unwrap()
 }
 
-/// Passes the names of all cases to a macro, after the macro's own words.
-#[allow(unused_macros)] // not every program of tests lists the cases
+/// Calls a macro with its own arguments, followed by the names of all cases.
+#[allow(unused_macros)] // not every test program uses this list
 macro_rules! each_case {
     ($then:ident $($words:tt)*) => {
         $then! {

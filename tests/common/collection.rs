@@ -19,7 +19,7 @@ pub fn folder() -> Option<PathBuf> {
     there.then_some(folder)
 }
 
-/// The lines of a CSV file, the names of its columns first; quotes may hold commas.
+/// Returns the lines of a CSV file, beginning with the names of its columns; quoted cells may contain commas.
 pub fn records(path: &Path) -> Vec<Vec<String>> {
     let cells = |line: &str| {
         let (mut cells, mut quoted) = (vec![String::new()], false);

@@ -9,7 +9,7 @@ use residua::scalar::{Scalar, Widen};
 use residua::{LinearOperator, Real, generate};
 use std::collections::BTreeSet;
 
-/// A matrix with rows given by their columns, and values by (row, place in the row).
+/// A matrix from the columns of each row, and from a function that returns the value of the k-th entry of row i.
 fn matrix(rows: Vec<Vec<u32>>, columns: usize, mut value: impl FnMut(usize, usize) -> f64) -> Csr<f64> {
     let mut offsets = vec![0];
     let (mut indices, mut values) = (Vec::new(), Vec::new());
@@ -262,7 +262,7 @@ pub fn matrices() -> Vec<Named> {
             "1 long rows",
             matrix(scattered(70_000, 70_000, long, 70_000), 70_000, |i, k| (i + k) as f64),
         ),
-        // More long rows than a device reports to the host. Columns are all over, so that a GPU makes no tiles of
+        // More long rows than a device reports to the host. Columns are scattered, so that a GPU makes no tiles of
         // entries.
         ("many long rows", "2143 long rows", {
             let length = |i| if i % 28 == 5 { 140 } else { i % 2 };
@@ -385,7 +385,8 @@ pub fn products<B: Conversions + Products>(b: &B) {
     }
 }
 
-/// y and x.y in one pass: y has the bits of the plain product and is the same every time, x.y is within rounding.
+/// The fused product and dot product: y has the bits of the plain product and is the same every time, x.y is within
+/// rounding.
 pub fn dots<B: Conversions + Products + VectorOps>(b: &B) {
     dots_of(b, matrices());
 }

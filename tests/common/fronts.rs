@@ -5,7 +5,7 @@ use num_complex::Complex;
 use residua::direct::{DeviceOptions, DeviceReport, Kind, OnDevice};
 use residua::{Backend, Csr, Cuda, Host, Real, Scalar, generate};
 
-/// The device's own fronts, whether there is a library or not.
+/// Options to factorise in this crate's own fronts, even if there is a library.
 pub fn by_fronts() -> DeviceOptions {
     let mut options = DeviceOptions::default();
     options.library = false;
@@ -40,7 +40,7 @@ fn solved<T: Scalar>(cuda: &Cuda, a: &Csr<T>, tolerance: f64) -> (DeviceReport, 
     (report, x, left)
 }
 
-/// A solve leads to the tolerance, and another one to the same bits.
+/// A solve meets the tolerance, and a second one gives the same bits.
 pub fn check<T: Scalar>(cuda: &Cuda, name: &str, a: &Csr<T>, tolerance: f64) {
     let (report, x, left) = solved(cuda, a, tolerance);
     assert!(report.solved && left <= 1.1 * tolerance, "{name} {}: {left:e}, {report:?}", T::NAME);
@@ -50,7 +50,7 @@ pub fn check<T: Scalar>(cuda: &Cuda, name: &str, a: &Csr<T>, tolerance: f64) {
     assert!(same, "{name} {}: other bits in another run", T::NAME);
 }
 
-/// One front.
+/// A full matrix, which is a single front.
 pub fn dense<T: Scalar>(n: usize) -> Csr<T> {
     let values = Random(7).vector::<T>(n * n);
     let entry = |k: usize| if k / n == k % n { T::from_f64(2.0) } else { values[k] };

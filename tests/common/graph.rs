@@ -5,7 +5,7 @@
 pub mod collection;
 #[path = "grid_order.rs"]
 mod grid_order;
-#[allow(unused_imports)] // not every program of tests runs these
+#[allow(unused_imports)] // not every test program runs these
 pub use grid_order::{check_grid_numbers, check_grid_order, grid_order_cases};
 
 use crate::random::Random;
@@ -24,8 +24,8 @@ use residua::market::read_csr;
 use residua::{Csr, Error, Host, Scalar, Triplets};
 use std::path::PathBuf;
 
-/// Passes the names of all cases to a macro, after the macro's own words.
-#[allow(unused_macros)] // not every program of tests lists the cases
+/// Calls a macro with its own arguments, followed by the names of all cases.
+#[allow(unused_macros)] // not every test program uses this list
 macro_rules! each_case {
     ($then:ident $($words:tt)*) => {
         $then! {
@@ -60,7 +60,7 @@ pub fn matrix(n: usize, entries: impl IntoIterator<Item = (usize, usize)>) -> Cs
     Csr::from_parts(n, n, offsets, entries.iter().map(|&(_, j)| j as u32).collect(), values).unwrap()
 }
 
-/// Both directions of each edge.
+/// A matrix with both directions of each edge.
 pub fn graph(n: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> Csr<f64> {
     matrix(n, edges.into_iter().flat_map(|(i, j)| [(i, j), (j, i)]))
 }
@@ -83,7 +83,7 @@ pub fn grid_edges(rows: usize, columns: usize) -> impl Iterator<Item = (usize, u
     })
 }
 
-/// The numbers of a grid's vertices, shuffled.
+/// A graph whose vertices are numbered at random.
 fn shuffled(n: usize, edges: impl Iterator<Item = (usize, usize)>) -> Csr<f64> {
     let mut random = Random(11);
     let mut number: Vec<usize> = (0..n).collect();
@@ -148,7 +148,7 @@ fn graphs() -> Vec<(&'static str, Csr<f64>)> {
     ]
 }
 
-/// Assembled from triplets, each of which occurs two or three times, and in both directions.
+/// A matrix from triplets, each of which occurs two or three times, and in both directions.
 fn with_duplicates(n: usize, edges: Vec<(usize, usize)>) -> Csr<f64> {
     let mut triplets = Triplets::new(n, n).unwrap();
     for round in 0..3 {
@@ -177,7 +177,8 @@ pub fn check_levels<B: GraphSteps>(b: &B, name: &str, a: &Csr<f64>, sources: &[u
     }
 }
 
-/// Levels on several ranks, whose steps are made here one rank after another: along edges, backwards, and alternately.
+/// Levels on several ranks, whose steps are executed here one rank after another: along edges, against them, and
+/// alternately.
 pub fn check_spread_levels<B: GraphSteps + VectorOps>(b: &B, name: &str, a: &Csr<f64>, sources: &[u32]) {
     let (host, there, n) = (Adjacency::new(a).unwrap(), a.to_backend(b).unwrap(), a.rows());
     if !host.is_borrowed() {
@@ -386,7 +387,7 @@ pub fn colours_of<B: GraphSteps>(b: &B, graphs: Vec<(&str, Csr<f64>)>) {
     }
 }
 
-/// Level structures, components and vertices at the ends.
+/// Level structures, components and peripheral vertices.
 pub fn structure_cases<B: GraphSteps>(b: &B) {
     for (name, a) in graphs() {
         check_structure(b, name, &a);
@@ -433,7 +434,7 @@ pub fn check_structure<B: GraphSteps>(b: &B, name: &str, a: &Csr<f64>) {
     }
 }
 
-/// Vertices of a component.
+/// The number of vertices in the component of `vertex`.
 fn residents(graph: &Adjacency<'_>, vertex: u32) -> usize {
     let components = connected_components(graph).unwrap();
     components.sizes()[components.labels()[vertex as usize] as usize]

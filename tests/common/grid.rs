@@ -15,7 +15,7 @@ fn place([nx, ny, _]: [usize; 3], point: usize) -> [usize; 3] {
     [point % nx, point / nx % ny, point / nx / ny]
 }
 
-/// The place among a matrix's values on a grid of a row's entry for neighbour k, in sections of 32 rows.
+/// The index of a row's entry for neighbour k among the values of a matrix on a grid, which has slices of 32 rows.
 fn at(neighbours: Neighbours, row: usize, k: usize) -> usize {
     row / 32 * (32 * neighbours.count()) + k * 32 + row % 32
 }
@@ -161,7 +161,7 @@ fn boxes<T: Scalar, B: GridSteps>(backend: &B) {
     }
 }
 
-/// Planes of a matrix on a grid among those of other grids.
+/// Copies planes of a matrix on a grid into a matrix on another grid.
 pub fn rows_on_grids<B: GridSteps>(backend: &B) {
     rows::<f64, B>(backend);
     rows::<f32, B>(backend);
@@ -215,9 +215,9 @@ fn rows<T: Scalar, B: GridSteps>(backend: &B) {
     }
 }
 
-/// The prolongation that interpolates by the rows of A, point by point. A point that is odd along some axes has a value
-/// such that its row is zero, where couplings to points that are away along other axes only count as couplings to the
-/// point itself.
+/// The prolongation that interpolates by the rows of A, computed point by point. The value of a point with odd
+/// coordinates makes its row of A times the values zero. For this, a coupling along an axis with an even coordinate
+/// counts as if it did not leave the point on this axis.
 fn between_points<T: Scalar>(grid: Grid, a: &Csr<T>) -> Csr<T> {
     let (sizes, coarse, n) = (grid.sizes, grid.coarser().sizes, a.rows());
     let place = |point: usize| place(sizes, point);

@@ -1,4 +1,5 @@
-//! Grids with points in another order, and matrices that resemble grids: found or rejected alike on every backend.
+//! Grids with points in another order, and matrices that resemble grids: every backend must find or reject the same
+//! ones.
 
 use super::{graph, graphs, grid_edges, matrix, shuffled};
 use crate::random::Random;
@@ -45,7 +46,7 @@ pub fn check_grid_order<B: GraphSteps>(b: &B, sizes: [usize; 3], seed: u64) {
     }
 }
 
-/// Not a grid, but with as many edges, and vertices of each degree: two edges have exchanged their ends.
+/// A graph that is not a grid but has the same degrees: two edges of a grid have exchanged their ends.
 fn crossed(sizes: [usize; 3], seed: u64) -> Csr<f64> {
     let (mut edges, mut random) = (box_edges(sizes), Random(seed));
     loop {
@@ -72,7 +73,7 @@ pub fn check_no_grid<B: GraphSteps>(b: &B, name: &str, a: &Csr<f64>) {
     }
 }
 
-/// Levels that no search has found: the verdict must be right all the same, and the same everywhere.
+/// Levels that no search returns: the verdict must still be right, and the same on every backend.
 pub fn check_grid_numbers<B: GraphSteps>(b: &B) {
     let sizes = [5, 4, 3];
     let a = graph(60, box_edges(sizes));

@@ -1,5 +1,5 @@
-//! Sizes for which a device uses the constants of large arrays and 64-bit places. Inputs are generated there too: the
-//! scan of a constant c is i c modulo 2^32, which for odd c is different for every i and in no order.
+//! Sizes for which a device uses the constants of large arrays and 64-bit indices. Inputs are generated there too: the
+//! scan of a constant c is i c modulo 2^32, which for odd c is different for every i, in no particular order.
 
 use residua::backend::{Backend, Order, Primitives, Scan};
 use residua::scalar::{Element, Key, Sum};
@@ -20,7 +20,7 @@ fn at<T: Element>(b: &Cuda, x: &<Cuda as Backend>::Slice<T>, i: usize) -> T {
     b.download(Cuda::part(x, i..i + 1)).unwrap()[0]
 }
 
-/// Places distributed over an array, including both ends.
+/// Positions distributed over an array, including both ends.
 fn samples(n: usize) -> impl Iterator<Item = usize> {
     (0..200).map(move |s| (s as u128 * (n as u128 - 1) / 199) as usize)
 }
@@ -72,8 +72,8 @@ pub fn agrees_with_the_host(b: &Cuda) {
 
 const SPECIAL: [f64; 5] = [f64::NAN, -0.0, 0.0, f64::NEG_INFINITY, -f64::NAN];
 
-/// Radix sort also moves places: keys must ascend and be those of their places, and equal keys must keep their order.
-/// The same holds for merge sort.
+/// Radix sort also moves positions: keys must ascend and be those of their positions, and equal keys must keep their
+/// order. The same holds for merge sort.
 fn sorts_stably<K: Key>(b: &Cuda, what: &str, keys: Vec<K>) {
     let sorted_by = |merging: bool| {
         let (mut k, mut places) = (b.upload(keys.clone()).unwrap(), b.zeros::<u32>(keys.len()).unwrap());
@@ -114,7 +114,7 @@ pub fn beyond_two_to_the_31(b: &Cuda) {
         b.sort(&mut keys, 0..32).unwrap();
         assert!(b.is_sorted(&keys, true).unwrap());
         assert_eq!(total(b, &keys), sum);
-        // The number of keys below 2^20 is the place of the first greater key in the sorted array.
+        // The number of keys below 2^20 is the position of the first greater key in the sorted array.
         let (mut low, mut high) = (0, n);
         while low < high {
             let middle = usize::midpoint(low, high);
@@ -137,7 +137,7 @@ pub fn beyond_two_to_the_31(b: &Cuda) {
     for i in samples(n) {
         assert_eq!(at(b, &keys, i), at(b, &places, i).wrapping_add(1).wrapping_mul(FACTOR));
     }
-    // One run of everything: its sum, and the first key.
+    // All elements form one run: its sum, and the first key.
     b.fill(5, &mut keys).unwrap();
     b.fill(1, &mut places).unwrap();
     let (mut keys_out, mut sums) = (b.zeros::<u32>(n).unwrap(), b.zeros::<u32>(n).unwrap());
@@ -173,7 +173,7 @@ pub fn beyond_two_to_the_31(b: &Cuda) {
     sorts_segments_beyond_two_to_the_31(b, keys, places);
 }
 
-/// Segments of 7, and a rest of 5.
+/// Sorts segments of 7 elements, and a last one of 5.
 fn sorts_segments_beyond_two_to_the_31(
     b: &Cuda,
     mut keys: <Cuda as Backend>::Vec<u32>,

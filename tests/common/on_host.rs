@@ -1,6 +1,6 @@
 //! Generates a test on the host for each case of a list.
 
-/// Runs the cases of the module `cases` by their names; for the `each_case` of a list.
+/// Makes a test on the host for each given case of the module `cases`; to be called by `each_case`.
 macro_rules! on_host {
     ($($name:ident),*) => {$(
         #[test]

@@ -114,8 +114,7 @@ pub fn singular_systems<B: Device>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-/// Memory that no machine has is an error, and the next system is solved. In units of 1e-300, p.Ap underflows before
-/// the tolerance is met, from which nothing follows about A's signs.
+/// In units of 1e-300, p.Ap underflows before the tolerance is met. This says nothing about the definiteness of A.
 pub fn a_matrix_in_units_far_from_one_is_not_called_indefinite<B: Device>(backend: &B) -> Result<()> {
     let ones = vec![1.0; 50];
     for unit in [1e-300, -1e-300] {
@@ -145,8 +144,8 @@ pub fn setup_without_memory<B: Device>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-/// A path that is hardly fixed, in units from 2^-12 to 2^12: recurrences claim convergence where b - A x is larger than
-/// b.
+/// The Laplacian of a path that is nearly singular, in units from 2^-12 to 2^12: recurrences claim convergence although
+/// b - A x is larger than b.
 pub fn failed_solves_leave_no_larger_residual<B: Device>(backend: &B) -> Result<()> {
     for seed in 0..30 {
         let unit = |i: usize| 2_f64.powi(((i * i * 31 + i * 7 + seed * 17) % 25) as i32 - 12);

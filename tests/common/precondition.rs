@@ -1,5 +1,5 @@
-//! Cases of preconditioners and iterative refinement, for any backend: each is compared with a plain reference, with
-//! the textbook's indices.
+//! Cases of preconditioners and iterative refinement, for any backend. Each is compared with a plain reference that
+//! uses the indices of the textbook.
 #![allow(clippy::needless_range_loop)]
 
 use crate::random::Random;
@@ -15,8 +15,8 @@ use residua::{Csr, Error, LinearOperator, Real, Scalar};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Passes the names of all cases to a macro, after the macro's own words.
-#[allow(unused_macros)] // not every program of tests lists the cases
+/// Calls a macro with its own arguments, followed by the names of all cases.
+#[allow(unused_macros)] // not every test program uses this list
 macro_rules! each_case {
     ($then:ident $($words:tt)*) => {
         $then! {
@@ -113,7 +113,7 @@ pub fn applied<T: Scalar, B: SolverBackend>(b: &B, m: &impl Preconditioner<T, B>
     let on_device = b.upload(r.to_vec()).unwrap();
     let mut z = b.upload(vec![T::from_f64(f64::NAN); r.len()]).unwrap();
     m.apply(b, &on_device, &mut z).unwrap();
-    // The other function gives the same bits, and r.z.
+    // The function that also returns r.z gives the same bits.
     let (mut again, mut rz) = (b.zeros(r.len()).unwrap(), b.zeros(1).unwrap());
     let mut full = b.upload(vec![T::from_f64(f64::NAN); m.work_len()]).unwrap();
     let nan = <T::Narrow as Scalar>::from_f64(f64::NAN);
@@ -139,7 +139,7 @@ fn solve<B: SolverBackend>(b: &B, a: &Csr<f64, B>, m: &impl Preconditioner<f64, 
     report
 }
 
-/// x of A x = b for a small dense A, by elimination with pivoting.
+/// Solves A x = b for a small dense A, by elimination with pivoting.
 fn eliminated<T: Scalar>(a: &Dense<T>, b: &[T]) -> Vec<T> {
     let n = b.len();
     let mut rows: Vec<Vec<T>> = a.iter().zip(b).map(|(row, &b)| [&row[..], &[b]].concat()).collect();

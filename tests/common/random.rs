@@ -1,6 +1,6 @@
 //! Random numbers: one generator for all tests, which shares no code with the library's.
 
-#![allow(dead_code)] // not every program of tests uses all of it
+#![allow(dead_code)] // not every test program uses all of it
 
 use residua::Scalar;
 

@@ -33,7 +33,7 @@ pub fn messages(group: &Group) -> residua::Result<()> {
     Ok(())
 }
 
-/// Dies in the middle of the work.
+/// Kills its own process in the middle of the work.
 pub fn die(group: &Group) -> residua::Result<()> {
     group.all_sum(&Host, &mut [1.0_f64])?;
     Command::new("kill").args(["-9", &std::process::id().to_string()]).status().unwrap();

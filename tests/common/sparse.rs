@@ -7,8 +7,8 @@ use residua::matrix::{self, TripleProduct};
 use residua::{Csr, Error, Scalar, generate};
 use std::collections::BTreeMap;
 
-/// Passes the names of all cases to a macro, after the macro's own words.
-#[allow(unused_macros)] // not every program of tests lists the cases
+/// Calls a macro with its own arguments, followed by the names of all cases.
+#[allow(unused_macros)] // not every test program uses this list
 macro_rules! each_case {
     ($then:ident $($words:tt)*) => {
         $then! {
@@ -43,7 +43,8 @@ fn ragged<T: Scalar>(random: &mut Random, rows: usize, columns: usize, longest: 
     Csr::from_parts(rows, columns, offsets, indices, values).unwrap()
 }
 
-/// The products of an entry are rounded and added in the order of A's row, so the bits are determined.
+/// The reference for A B: the terms of an entry are rounded and added in the order of A's row, so the bits are
+/// determined.
 fn product<T: Scalar>(a: &Csr<T>, b: &Csr<T>) -> Csr<T> {
     let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
     let mut terms: Vec<(u32, T)> = Vec::new();
@@ -80,7 +81,7 @@ fn sum<T: Scalar>(alpha: T, a: &Csr<T>, beta: T, b: &Csr<T>) -> Csr<T> {
     Csr::from_parts(a.rows(), a.columns(), offsets, indices, values).unwrap()
 }
 
-/// A B, and the same with other values.
+/// Checks A B, and A B with other values on the same patterns.
 fn multiplied<T: Scalar, B: SparseProducts>(backend: &B, a: &Csr<T>, b: &Csr<T>) {
     let expected = product(a, b);
     let (left, right) = (a.to_backend(backend).unwrap(), b.to_backend(backend).unwrap());
@@ -170,8 +171,8 @@ pub fn triple_product_cases<B: SparseProducts + Conversions>(backend: &B) {
     assert!(triple.into_product().to_host(backend).unwrap() == expected(&other));
 }
 
-/// Every way to compute a row, in little time.
-#[allow(dead_code)] // not every program of tests is short of time
+/// Every method of computing a row, in little time.
+#[allow(dead_code)] // not every test program needs the short cases
 pub fn small_cases<B: SparseProducts>(backend: &B) {
     let mut random = Random(6);
     for (rows, inner, columns, longest) in

@@ -145,8 +145,8 @@ pub fn run<T: Scalar, B: Device>(
     solved(backend, (a, jacobi), b, x, options, B::PERSISTENT_ITERATIONS > 0)
 }
 
-/// The same, but step by step too only on request: if rounding errors dominate, persistent iterations and single steps
-/// end differently.
+/// The same, but it solves step by step only if `stepwise` is set: if rounding errors dominate, persistent iterations
+/// and single steps end differently.
 pub fn solved<T: Scalar, B: Device>(
     backend: &B,
     (a, jacobi): (&Csr<T>, bool),

@@ -12,8 +12,8 @@ use residua::solver::SolverBackend;
 use residua::{Csr, Error, Real, Scalar};
 use std::ops::ControlFlow;
 
-/// Passes the names of all cases to a macro, after the macro's own words.
-#[allow(unused_macros)] // not every program of tests lists the cases
+/// Calls a macro with its own arguments, followed by the names of all cases.
+#[allow(unused_macros)] // not every test program uses this list
 macro_rules! each_case {
     ($then:ident $($words:tt)*) => {
         $then! {
@@ -75,7 +75,7 @@ fn arrow(n: usize) -> Dense<f64> {
     a
 }
 
-/// ILU(0) by the textbook: L below the diagonal, U on and above it.
+/// ILU(0) as in the textbook: L below the diagonal, U on and above it.
 fn incomplete<T: Scalar>(a: &Dense<T>) -> Dense<T> {
     let (n, mut f) = (a.len(), a.clone());
     for i in 0..n {
@@ -93,7 +93,7 @@ fn incomplete<T: Scalar>(a: &Dense<T>) -> Dense<T> {
     f
 }
 
-/// z of L U z = r.
+/// Solves L U z = r.
 fn substituted<T: Scalar>(f: &Dense<T>, r: &[T]) -> Vec<T> {
     let n = r.len();
     let mut z = r.to_vec();
@@ -128,7 +128,7 @@ fn close<T: Scalar>(got: &[T], expected: &[T], tolerance: f64) {
     }
 }
 
-/// Levels are the longest chains of dependencies.
+/// The level of a row is the length of the longest chain of dependencies that leads to it.
 pub fn level_cases<B: TriangularSteps>(b: &B) {
     for (n, width) in [(0, 0), (1, 0), (1, 3), (7, 0), (33, 1), (200, 2), (150, 40), (1000, 3)] {
         let a = csr(&dominant::<f64>(n, width, n as u64 + 3)).to_backend(b).unwrap();
@@ -209,7 +209,8 @@ pub fn failing_pivot_cases<B: TriangularSteps>(b: &B) {
     assert!(m.repairs().0 > 1.0 && m.repairs().1 == 0, "{:?}", m.repairs());
 }
 
-/// If nothing is dropped, ILUT is exact: zeros on the diagonal, rows in any order, scales over 12 decades.
+/// If nothing is dropped, ILUT is exact, also with zeros on the diagonal, rows in any order, and scales over 12
+/// decades.
 pub fn exact_factor_cases<B: TriangularSteps + Products>(b: &B) {
     for seed in 1..6 {
         let n = 40 + 7 * seed as usize;

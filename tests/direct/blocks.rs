@@ -97,7 +97,7 @@ fn one_block_is_left_to_other_kinds() {
     assert!(!report.solved && matches!(report.reasons[0].1, Reason::Refused(_)), "{report:?}");
 }
 
-/// A row of stored zeros: its block has no usable factor, and consistent systems are solved.
+/// A row of stored zeros: its block has no usable factor, but consistent systems are solved by another kind.
 #[test]
 fn a_singular_block_is_met_by_the_kinds_behind() {
     let a = reducible::<f64>(&mut Random(15), &[3, 1, 20, 1, 1, 20]);

@@ -48,7 +48,8 @@ fn of_entries(n: usize, entries: impl IntoIterator<Item = (usize, usize, f64)>) 
 #[test]
 fn fronts_of_every_size_and_shape_lead_to_x() {
     let Some(cuda) = device() else { return };
-    // One front, of one block of pivots, of several with a ragged end, and such that solves go through it by parts.
+    // A single front: with one block of pivots, with several and a ragged end, and so large that solves process it in
+    // parts.
     for n in [15, 16, 17, 31, 33, 63, 64, 65, 100, 129, 333, 700] {
         check(&cuda, &format!("dense {n}"), &dense::<f64>(n), 1e-10);
     }

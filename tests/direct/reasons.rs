@@ -85,7 +85,7 @@ fn not_positive_definite_by_a_direction() {
 
 #[test]
 fn breakdown() {
-    // MINRES finds the shortest residual, and a basis that ends there.
+    // MINRES finds the smallest residual, and its Lanczos basis cannot be extended after that.
     let advice = ["breakdown at iteration 2", "--preconditioner none"];
     ends(TWICE, "2 1\n1\n0\n", " --method minres", (4, "breakdown"), &advice);
 }
@@ -161,7 +161,7 @@ fn interrupted_by_an_observer() {
     assert!(report.relative_residual.is_finite());
 }
 
-/// The report of a factorisation of a kind.
+/// Returns the report of a factorisation, which must fail.
 fn direct(a: &Csr<f64>, b: &[f64], options: DirectOptions) -> DirectReport {
     let mut x = vec![0.0; a.columns()];
     let report = Direct::planned(a, options).unwrap().solve(b, &mut x, 1e-8).unwrap();
@@ -175,7 +175,7 @@ fn dense<const N: usize>(rows: [[f64; N]; N]) -> Csr<f64> {
     Csr::from_parts(N, N, starts, columns, rows.into_iter().flatten().collect()).unwrap()
 }
 
-/// The reason that a kind gave, also in words.
+/// Returns the reason that a kind gave; its text must contain `words`.
 fn reason(report: &DirectReport, kind: Kind, words: &str) -> Reason {
     let found =
         report.reasons.iter().find(|(other, reason)| *other == kind && reason.to_string().contains(words));

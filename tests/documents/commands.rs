@@ -38,7 +38,7 @@ fn is_same(shown: &str, real: &str) -> bool {
     shown.len() == real.len() && shown.into_iter().zip(real).all(close)
 }
 
-/// The lines after each `$ ` in the blocks of a page, with the command.
+/// Returns the commands (after `$ `) in the blocks of a page, each with the lines that follow it.
 fn commands(text: &str) -> Vec<(String, Vec<String>)> {
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
     for block in text.split("```console\n").skip(1) {

@@ -159,7 +159,7 @@ pub fn runs_staged(b: &Cuda) {
     with_sizes(&SIZES, || cases::staged_cases(b));
 }
 
-/// The kernels that only large arrays get.
+/// Runs the kernels that are used only for large arrays.
 pub fn large(b: &Cuda) {
     let n = (1 << 25) + 3;
     let x = Random(1).vec(n, |r| r.next() as u32 >> 8);

@@ -9,7 +9,7 @@ use residua::scalar::Real;
 use residua::solver::Solvable;
 use residua::{Cuda, Host, Result, Scalar};
 
-/// Rows of one pattern.
+/// A sparsity pattern.
 #[derive(Clone)]
 struct Pattern {
     offsets: Vec<u64>,
@@ -42,7 +42,7 @@ fn solved<T: Solvable, B: BatchSteps>(
     (outcomes, b.download(&x).unwrap())
 }
 
-/// The device says what the host says, and has the same x.
+/// Checks that the device has the same outcomes as the host, and the same x.
 fn alike<T: Scalar>(what: &str, n: usize, (here, expected): Solved<T>, (there, x): Solved<T>) {
     let each = expected.len() / here.len();
     for (s, (here, there)) in here.iter().zip(&there).enumerate() {

@@ -27,7 +27,7 @@ fn several() -> Vec<Named> {
     ]
 }
 
-/// A row for a block, and children that no warp sorts by itself.
+/// A row so long that a whole block reads it, and more children than a warp sorts by itself.
 fn star() -> Named {
     ("star", graph(5000, (1..5000).map(|k| (0, k))))
 }
@@ -45,8 +45,8 @@ fn each(graphs: impl IntoIterator<Item = Named>, body: impl Fn(&str, &Csr<f64>))
     }
 }
 
-/// Every way to process a narrow level, but little more, for a tool with which clusters of blocks take a second per
-/// launch. The star's leaves are distributed, the grid's vertices stay where they are found.
+/// Covers every way to process a narrow level, but little more, for a tool with which clusters of blocks take a second
+/// per launch. The star's leaves are distributed, the grid's vertices stay where they are found.
 pub fn narrow(b: &Cuda) {
     let star = ("small star", graph(100, (1..100).map(|k| (0, k))));
     let grid = ("small grid", graph(48, grid_edges(8, 6)));

@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// Iterations of each solve, which end in the middle of a launch of persistent iterations.
 const ITERATIONS: usize = 3;
 
-/// A diagonal that is not constant, so that Jacobi is more than a factor.
+/// A diagonal that is not constant, so that Jacobi is more than a scalar factor.
 fn uneven(k: usize) -> Csr<f64> {
     let mut a = poisson2d(k);
     let offsets: Vec<usize> = a.iter().enumerate().filter(|(_, (i, j, _))| i == j).map(|(k, _)| k).collect();
@@ -177,7 +177,7 @@ pub fn types(b: &Cuda) {
     every_way::<Complex<f32>, Complex<f32>>(b, "c32", &a.map(|v| Complex::new(v as f32, 0.0)));
 }
 
-/// Blocks that all synchronise through memory.
+/// All blocks of the chip synchronise through memory.
 pub fn whole_chip(b: &Cuda) {
     every_way::<f64, f64>(b, "200^2 points", &uneven(200));
 }

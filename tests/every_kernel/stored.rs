@@ -18,7 +18,7 @@ use residua::scalar::Scalar;
 use residua::{Backend, Csr, Cuda, Host, LinearOperator};
 use std::sync::Arc;
 
-/// Those of the ragged matrices with these names.
+/// The ragged matrices with these names.
 fn some<T: Scalar>(names: &[&str]) -> Vec<(&'static str, Csr<T>)> {
     let all = ragged::<T>().into_iter().filter(|(name, _)| names.contains(name));
     let some: Vec<_> = all.collect();
@@ -94,8 +94,8 @@ pub fn complex_products(b: &Cuda) {
     fused_of::<Complex<f64>, _>(b, some(&["one giant row"]));
 }
 
-/// Rows alike enough for several lanes per row: with one lane and more or fewer nonzeros in flight than a row has, and
-/// with several lanes.
+/// Rows of similar lengths, which several lanes may share: with one lane and more or fewer nonzeros in flight than a
+/// row has, and with several lanes.
 fn by_lanes() -> Vec<(&'static str, Csr<f64>)> {
     let of = |name, rows: usize, shortest, differ| {
         let lengths: Vec<usize> = (0..rows).map(|i| shortest + 11 * i % differ).collect();
@@ -119,7 +119,7 @@ fn cut() -> Vec<(&'static str, Csr<f64>)> {
     vec![("rows cut", with_lengths::<f64>(6000, &lengths, 33))]
 }
 
-/// The same among many short rows, with columns close together or all over.
+/// The same among many short rows, with columns close together or scattered.
 fn cut_among_short() -> Vec<(&'static str, Csr<f64>)> {
     let mut lengths: Vec<usize> = (0..5000).map(|i| i % 4).collect();
     lengths[2100..2103].copy_from_slice(&[5000, 0, 2600]);
@@ -142,7 +142,7 @@ pub fn half_diagonals(b: &Cuda) {
     half::nearly_symmetric(b);
 }
 
-/// Rows shared by several tiles, every algorithm for CSR, and more blocks than the last one adds up alone.
+/// Rows shared by several tiles, every algorithm for CSR, and more blocks than the last block can add up by itself.
 pub fn rows_cut(b: &Cuda) {
     for (name, host) in
         some(&AWKWARD).into_iter().chain(some(&["one row"])).chain(cut()).chain(cut_among_short())
@@ -163,7 +163,7 @@ pub fn rows_cut(b: &Cuda) {
         close(&format!("atomics of {name}"), &b.download(&y).unwrap(), &want);
     }
     products_of::<f64, f64, _>(b, cut(), &FACTORS);
-    // More blocks than the last one adds up alone, and enough nonzeros for two rows per thread.
+    // More blocks than the last block can add up by itself, and enough nonzeros for two rows per thread.
     let n = 400_001;
     let a = b.poisson2d::<f64>(n, 1).unwrap();
     let (sell, dia) = (Sell::with_chunks(b, &a, 32, 1).unwrap(), Dia::from_csr(b, &a).unwrap());
@@ -172,7 +172,7 @@ pub fn rows_cut(b: &Cuda) {
         let ones = b.upload(vec![1.0; n]).unwrap();
         let (mut y, mut sum) = (b.zeros(n).unwrap(), b.zeros(1).unwrap());
         operator.apply_dot(b, &ones, &mut y, &mut sum).unwrap();
-        // Two entries of -1 for each pair of neighbours, and 4 a row.
+        // Each row has a diagonal entry of 4, and each pair of neighbours two entries of -1.
         assert_eq!(b.download(&sum).unwrap(), [4.0 * n as f64 - 2.0 * (n - 1) as f64]);
     }
 }
@@ -333,13 +333,13 @@ pub fn compressed_grids(b: &Cuda) {
     let holed = compressed_cases::holed(&residua::generate::poisson3d(52, 49, 50).unwrap(), true);
     let device = on(b, &holed);
     compressed_grid(b, &device, 1e-13);
-    // Rows with only their own point, to which others refer; lines that are a multiple of a run, and others.
+    // Rows with only a diagonal entry, to which other rows refer; lines that are a multiple of a run, and others.
     let few = residua::generate::poisson3d(52, 49, 50).unwrap();
     let flat = residua::generate::poisson2d_9(400, 330).unwrap();
     let all = |points| residua::generate::poisson3d_27(points, 52, 50).unwrap();
     let points = [&few, &flat, &all(52), &all(51), &compressed_cases::skewed(52, 52, 50)]
         .map(|a| compressed_cases::holed(a, false));
-    // And obstacles to which no row refers, with few rows around them, and with many.
+    // Obstacles to which no row refers, with few rows around them, and with many.
     let plates =
         |i: usize| i / 2704 % 10 == 5 && [i % 52, i / 52 % 52].iter().all(|at| (10..42).contains(at));
     let obstacles = [
@@ -353,7 +353,7 @@ pub fn compressed_grids(b: &Cuda) {
     for a in points.iter().chain(&obstacles) {
         compressed_grid(b, &on(b, a), 1e-10);
     }
-    // Neighbours of rows with only their own point do not affect these rows.
+    // Rows with only a diagonal entry are not affected by their neighbours.
     for a in &points {
         let alone: Vec<bool> = (0..a.rows()).map(|i| a.row(i).0.len() == 1).collect();
         let x = alone.iter().map(|&alone| if alone { 1.0 } else { f64::NAN }).collect();

@@ -1,4 +1,4 @@
-//! Damaged files are refused, and name the place.
+//! Damaged files are refused with an error that names the position.
 
 use crate::archives::{npy, zip};
 use crate::entries::*;

@@ -45,7 +45,7 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// Up to `most` entries a row, columns ascending.
+    /// Up to `most` entries per row, columns ascending.
     pub fn random(size: (usize, usize), most: u64, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);

@@ -7,7 +7,7 @@ use residua::{Csr, Scalar};
 use std::io::Write;
 use std::path::Path;
 
-/// Where numbers stand in a `.mat` file, in one of both orders of bytes.
+/// The byte order of a `.mat` file, with functions that write its parts.
 #[derive(Clone, Copy)]
 struct Order(bool);
 
@@ -40,7 +40,7 @@ impl Order {
         self.element(14, &[head, parts.concat()].concat())
     }
 
-    /// [1 0 2; 0 3 0], with a place more than there are entries.
+    /// [1 0 2; 0 3 0], with space for one entry more than there are.
     fn sparse(self, name: &str) -> Vec<u8> {
         let parts =
             [self.integers(&[0, 1, 0, 0]), self.integers(&[0, 1, 2, 3]), self.doubles(&[1.0, 3.0, 2.0])];

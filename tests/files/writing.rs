@@ -7,7 +7,7 @@ use residua::generate::Random;
 use residua::market::{Order, ReadOptions};
 use residua::{Csr, Scalar, Triplets, files};
 
-/// Entries at random places of at least one row in two, zeros of both signs and subnormal numbers among them.
+/// Random entries in at least every second row, including zeros of both signs and subnormal numbers.
 fn random<T: Scalar>((rows, columns): (usize, usize), random: &mut Random) -> Csr<T> {
     let mut triplets = Triplets::new(rows, columns).unwrap();
     for row in (0..rows).filter(|row| row % 5 < 3) {

@@ -1,4 +1,4 @@
-//! To every format and back, storage figures, refusals.
+//! Conversions to every format and back, figures of storage, and refusals.
 
 use crate::cases::{HOST, example, ragged, with_lengths};
 use crate::common::conversions::{large_cases, round_trip_cases, transposes};

@@ -1,5 +1,5 @@
 //! Invalid arrays: kernels read offsets and columns without checks, so all invalid ones are rejected when a matrix is
-//! made, with a message that names the first place.
+//! created, with a message that names the first invalid position.
 
 use crate::cases::{HOST, example};
 use residua::matrix::{Csr, Sell};

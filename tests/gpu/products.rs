@@ -285,8 +285,8 @@ fn banded(n: usize, reach: usize) -> Csr<f64> {
     Csr::from_parts(n, n, offsets, indices, values).unwrap()
 }
 
-/// More blocks than the last one adds up alone, and warps that process one section after another, with one lane per row
-/// and with several.
+/// More blocks than the last block can add up by itself, and warps that process several sections one after another,
+/// with one lane per row and with several.
 pub fn sums_of_many_blocks(b: &Cuda) {
     for (n, reach) in [(1_400_001, 1), (150_003, 16), (25_003, 30)] {
         let host = banded(n, reach);

@@ -100,7 +100,7 @@ proptest! {
                     }
                 }
             }
-            // So that no matrix has only a diagonal, which would be symmetric.
+            // No matrix is only a diagonal, which would be symmetric.
             full.insert((41, 42), Complex::new(1.5, 2.5));
             full.insert((42, 41), symmetry.mirror(Complex::new(1.5, 2.5)));
             full

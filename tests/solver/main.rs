@@ -22,7 +22,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 use systems::*;
 
-/// A grid with an uneven diagonal, whose values no narrower type holds.
+/// A grid with an uneven diagonal, whose values no narrower type represents exactly.
 fn uneven(k: usize) -> Csr<f64> {
     let mut a = poisson2d(k);
     scaled(&mut a, 0.1);
@@ -248,7 +248,7 @@ fn a_solve_can_be_ended<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let b = noise(1600, 5);
     let mut solver = quick().tolerance(0.0).build_on(backend, backend.place(csr_copy(&a)))?;
     let mut x = vec![0.0; 1600];
-    // By the observer, which is called at the start and after each iteration.
+    // Stopped by the observer, which is called at the start and after each iteration.
     let mut heard = Vec::new();
     let report = solver.solve_with(&b, &mut x, |progress| {
         heard.push(progress.iteration);
@@ -270,12 +270,12 @@ fn a_solve_can_be_ended<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     assert!(solver.canceller().is_cancelled());
     solver.canceller().reset();
     assert_ne!(solver.solve_into(&b, &mut x)?.outcome, Outcome::Interrupted);
-    // By the clock.
+    // Stopped by the clock.
     let mut late = quick().time_limit(Duration::ZERO).build_on(backend, backend.place(csr_copy(&a)))?;
     let report = late.solve(&b)?.report;
     assert_eq!((report.outcome, report.iterations), (Outcome::TimeLimit, 0));
     assert_eq!(report.outcome.status(), "time_limit");
-    // By the number of iterations.
+    // Stopped by the number of iterations.
     let mut short = quick().max_iterations(7).build_on(backend, backend.place(csr_copy(&a)))?;
     let report = short.solve(&b)?.report;
     assert_eq!((report.outcome, report.iterations), (Outcome::IterationLimit, 7));
@@ -385,7 +385,7 @@ fn a_matrix_is_taken_over_or_copied() {
     assert!(solves(&a, &b, &borrowed.x, 1e-8));
     let owned = Solver::builder().device(Where::Cpu).build(a).unwrap().solve(&b).unwrap();
     assert!(owned.x == borrowed.x && owned.report.device.starts_with("cpu"));
-    // So small a system is computed on the CPU, and the trail says so.
+    // Such a small system is solved on the CPU, and the trail says so.
     let device = &borrowed.report.trail.decisions[0];
     assert!(device.subject == "device" && device.why.contains("so small"), "{device:?}");
 }

@@ -66,9 +66,9 @@ fn every_method_solves_what_it_is_for<B: Device + SolverBackend>(backend: &B) ->
     Ok(())
 }
 
-/// GMRES with the diagonal soon gives way to a factorisation, but not if the diagonal was named. The matrix is large
-/// and takes more iterations with its diagonal than the first turn has; its couplings have a sign for which multigrid
-/// is not used. A device continues to iterate, since an order of elimination is found on its host.
+/// GMRES with the diagonal soon gives way to a factorisation, but not if the diagonal was named. The matrix is large,
+/// takes more iterations with its diagonal than the first stage may use, and has couplings of a sign for which
+/// multigrid is not used. A device continues to iterate, since the fill-reducing ordering is computed on the host.
 fn a_preconditioner_that_was_named_keeps_its_turn<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let n = 200_100;
     let a = csr(n, |i| if i == 0 { vec![(0, 1.0)] } else { vec![(i - 1, 0.9), (i, 1.0)] });
@@ -106,7 +106,7 @@ fn what_suits_is_found<B: Device + SolverBackend>(backend: &B) -> Result<()> {
             let solution = solver.solve(&b)?;
             assert!(solution.report.outcome.is_converged(), "{method}: {:?}", solution.report);
             assert!(solves(&shuffled(&a), &b, &solution.x, 1e-8), "{method}");
-            // A device solves by iteration what is factorised on a CPU.
+            // On a device, iterations solve systems that are factorised on a CPU.
             let is_device = <B as PreconditionSteps>::BYTES_TELL;
             assert!(is_device || solution.report.method == method, "{:?}", solution.report.trail);
             assert_eq!(solution.history.len(), solution.report.iterations + 1);
@@ -115,7 +115,8 @@ fn what_suits_is_found<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-/// On a CPU; a device does all iterations with the diagonal, since triangular solves take longer there.
+/// On a CPU, incomplete factors take over from the diagonal during a solve. A device does all iterations with the
+/// diagonal, since triangular solves take longer there.
 fn incomplete_factors_take_over<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let a = residua::generate::convection_diffusion([20, 20, 20], 0.05)?;
     let b = noise(8000, 5);
@@ -141,8 +142,8 @@ fn incomplete_factors_take_over<B: Device + SolverBackend>(backend: &B) -> Resul
     Ok(())
 }
 
-/// Multigrid is chosen on a grid, and can be named with its options; it is given up if it does not contract; new
-/// values.
+/// Multigrid is chosen on a grid, can be named with its options, takes new values, and is given up if it does not
+/// contract.
 fn multigrid_in_its_place<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let grid = residua::generate::poisson2d(120, 120)?;
     let b = noise(14_400, 3);
@@ -308,7 +309,8 @@ fn negative_definite<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-/// Equations divided by volumes, and scaled unknowns: multigrid, after few other iterations.
+/// Multigrid solves systems whose equations are divided by volumes, or whose unknowns are scaled, after few other
+/// iterations.
 fn multigrid_where_rows_were_scaled<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let a = shuffled(&residua::generate::anisotropic2d(150, 130, 0.3)?);
     let n = a.rows();

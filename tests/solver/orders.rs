@@ -89,7 +89,7 @@ fn a_mesh_in_random_order_is_brought_into_a_good_one_for_multigrid() {
     let solution = solver.solve(&b).unwrap();
     assert!(solves(&doubled, &b, &solution.x, 1e-8), "{:?}", solution.report);
     assert!(chosen_order(&solution.report).starts_with(rcm));
-    // Not if the order is good already, if the caller wants another one, or for other methods than multigrid.
+    // The order stays if it is good already, if the caller wants another one, or for methods without multigrid.
     let chosen = |builder: &Builder, a: Csr<f64>| {
         let solver = builder.clone().build_on(&Host, a).unwrap();
         let decisions = &solver.trail().decisions;
@@ -130,8 +130,8 @@ fn in_order_of_rcm(a: &Csr<f64>) -> Csr<f64> {
     residua::graph::permute_symmetric(a, &order).unwrap()
 }
 
-/// For this number of right-hand sides an order would pay, because rows would share lines of x. But a grid in its own
-/// order is solved as a grid, and stays in it.
+/// With this many right-hand sides reordering would pay, because rows would share cache lines of x. But a grid in its
+/// natural order is solved as a grid, and keeps that order.
 #[test]
 fn a_grid_in_its_own_order_stays_in_it() {
     let a = generate::poisson3d(64, 60, 62).unwrap();

@@ -1,4 +1,4 @@
-//! Solvers of A^T, and solves with factors that are at hand.
+//! Solvers of A^T, and solves with existing factors.
 
 use crate::systems::*;
 use crate::{noise, shuffled, uneven};
@@ -78,7 +78,7 @@ fn factors_at_hand_solve_many_columns_of_both_systems_without_a_report() {
                 assert!(left_by_transpose(&matrix, b, x) < 1e-10, "{name} {transposed}");
             }
         }
-        // A wrong length, zero, and numbers that are none are left to the other way.
+        // Wrong lengths, b = 0 and NaN are left to the ordinary solve.
         let mut short = vec![0.0; 5];
         assert!(!solver.solve_quickly(false, &b[..5], &mut short).unwrap());
         assert!(!solver.solve_quickly(false, &[0.0; 900], &mut x[..900]).unwrap());
@@ -97,7 +97,7 @@ fn factors_at_hand_solve_many_columns_of_both_systems_without_a_report() {
 
 #[test]
 fn a_solution_that_rounding_leaves_in_doubt_is_not_handed_out_quickly() {
-    // The condition number is 1e13, so that one product cannot show a relative residual of 1e-10 in rows of their own.
+    // The condition number is 1e13, so one product cannot show that every row has a relative residual of 1e-10.
     let a = Csr::from_parts(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, 1.0, 1.0, 1.0 + 1e-13]).unwrap();
     let mut solver = Solver::builder().tolerance(1e-10).method(Method::Direct).build(&a).unwrap();
     assert!(solver.solve(&[1.0, 2.0]).unwrap().report.outcome.is_solved());

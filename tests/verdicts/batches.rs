@@ -157,8 +157,8 @@ fn verdicts_of_a_hundred_thousand_systems_are_true() {
     no_false_verdict(100_000);
 }
 
-/// Systems in single precision whose x cannot meet the tolerance once it is rounded are settled in the batch, and x has
-/// the digits that are told.
+/// Systems in single precision whose x cannot meet the tolerance once it is rounded are decided in the batch, and x has
+/// the digits that are reported.
 #[test]
 fn rounding_to_single_precision_is_a_limit_with_digits() {
     for (n, k) in [(24, 2), (40, 1)] {

@@ -1,5 +1,5 @@
-//! Small systems of kinds with which people have reported problems, and the right result for each. There are several
-//! variations in size and numbers of each kind.
+//! Small systems of the kinds that users have reported problems with, and the right result for each. Each kind has
+//! several variations in size and numbers.
 
 use crate::random::Random;
 use num_complex::Complex;
@@ -157,7 +157,7 @@ pub fn leaks(variation: usize) -> Vec<System<f64>> {
     [1e-8, 1e-10, 1e-11, 1e-12].map(leak).into()
 }
 
-/// Three points and hardly a leak: x is almost (x, x, x), 1 / 3e-8 each.
+/// Three points with a tiny leak: every entry of x is almost 1 / 3e-8.
 pub fn a_leak_of_three(_: usize) -> Vec<System<f64>> {
     let g = 1e-8;
     let a = csr(3, 3, path(3, 1.0).into_iter().chain(diagonal(3, |_| g)));

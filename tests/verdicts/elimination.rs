@@ -180,7 +180,7 @@ fn of_numbers<const N: usize>(rows: [[f64; N]; N]) -> Vec<Vec<Exact>> {
 
 #[test]
 fn ranks_and_solutions_are_exact() {
-    // Regular by one digit in the last place, and singular without it.
+    // A matrix that is regular only because of the last digit of an entry, and a singular one.
     let digit = 1.0 + f64::EPSILON;
     let (regular, singular) = (of_numbers([[1.0, 3.0], [digit, 3.0]]), of_numbers([[1.0, 3.0], [7.0, 21.0]]));
     assert_eq!((rank(&regular), rank(&singular)), (2, 1));

@@ -1,5 +1,5 @@
-//! What is reported on x is true for the x that is returned. There are systems of kinds with which people have reported
-//! problems, and random ones; the truth about them is computed without rounding.
+//! Checks that what is reported about x is true for the x that is returned: for systems of the kinds that users have
+//! reported problems with, and for random ones. The truth about them is computed without rounding.
 //!
 //! | file | what it holds |
 //! |---|---|

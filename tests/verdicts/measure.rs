@@ -98,7 +98,7 @@ fn measures_see_what_working_precision_does_not() {
     let measures = Measures::new(&a, &[1.0, 1.0], &[1.0, 1.0]);
     assert_eq!(measures.residual, Dyadic::new(1.0));
     assert!((measures.relative() - 0.5_f64.sqrt()).abs() < 1e-15);
-    // D b is (1 / sqrt(2) 1e-17, 1), of which the first part is missed.
+    // D b is (1 / sqrt(2) 1e-17, 1), and D (b - A x) is its first part.
     assert!((measures.row_wise / (0.5_f64.sqrt() * 1e-17) - 1.0).abs() < 1e-15);
     assert!(measures.meets(0.75) && !measures.meets(0.7));
     // A^H r is along the first row, which is nearly all of A.

@@ -8,7 +8,8 @@ use residua::generate;
 use residua::prelude::*;
 use residua::solver::Solvable;
 
-/// Tests a kind: unchanged in all ways; complex and in other orders in the two ways that differ most.
+/// Tests one kind of system: unchanged, in all ways to call a solver; with complex numbers and in other orders, in the
+/// two ways that differ most.
 fn look_at(kind: fn(usize) -> Vec<System<f64>>) {
     let mut count = 0;
     let mut tell = |faults: Vec<String>| {

@@ -66,7 +66,7 @@ fn decades(random: &mut Random, from: f64, to: f64) -> f64 {
     10_f64.powf(from + (to - from) * (0.5 + 0.5 * random.signed()))
 }
 
-/// Three of four entries, the diagonal among them.
+/// Fills three of four entries at random, and always the diagonal.
 fn filled<T: Solvable>(random: &mut Random, n: usize, mut entry: impl FnMut(&mut Random) -> T) -> Rows<T> {
     let mut row = |i: usize, random: &mut Random| {
         (0..n).map(|j| if i == j || random.below(4) > 0 { entry(random) } else { T::zero() }).collect()
@@ -216,7 +216,7 @@ fn network<T: Solvable>(random: &mut Random, n: usize) -> Rows<T> {
     rows
 }
 
-/// B^H B of integers in which a column is missing, plus a shift.
+/// B^H B plus a shift, for a square matrix B of integers with a row of zeros.
 fn shifted<T: Solvable>(random: &mut Random, n: usize) -> Rows<T> {
     let mut factor = filled(random, n, |random| integer::<T>(random, 3));
     factor[random.below(n)].fill(T::zero());

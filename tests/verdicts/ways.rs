@@ -40,7 +40,7 @@ impl Way {
     }
 }
 
-/// What is wrong with a system's solution in a given way, in words; empty if nothing is.
+/// Returns the faults of a system's solution in a given way, in words.
 pub fn faults<T: Solvable>(system: &System<T>, way: Way) -> Vec<String> {
     let told = match solutions(system, way) {
         Ok(told) => told,

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import residua
 
-n = 30  # nodes a side
+n = 30  # nodes per side
 frequencies = np.logspace(4, 9, 60)  # Hz
 resistance, coil, plane = 1e-3, 0.1e-9, 5e-12  # of each edge in ohm and henry, of each node in farad
 
@@ -34,7 +34,7 @@ def to_ground(omega, with_capacitors):
 
 
 def impedance(with_capacitors):
-    """The chip's voltage for a current of 1 A into its node, at each frequency."""
+    """Returns the chip's voltage for a current of 1 A into its node, at each frequency."""
     current = np.zeros(n * n, complex)
     current[chip] = 1
     solver, z = None, []
@@ -46,7 +46,7 @@ def impedance(with_capacitors):
         solver.update(A)
         v, report = solver.solve(current)
         assert report.converged, report
-        # Power that goes in at the chip is lost in resistances, or swings in coils and capacitors.
+        # The power that enters at the chip is lost in resistances, or oscillates in coils and capacitors.
         power = np.conj(along) * np.sum(abs(D @ v) ** 2) + ground.conj() @ abs(v) ** 2
         assert abs(power - v[chip]) <= 1e-6 * abs(v[chip])
         z.append(v[chip])
@@ -55,7 +55,8 @@ def impedance(with_capacitors):
 
 bare, decoupled = impedance(False), impedance(True)
 
-# At low frequencies the regulator alone sets the impedance. Once that of its coil is large, the capacitors take over.
+# At low frequencies the regulator alone sets the impedance. Once the impedance of its coil is large, the capacitors
+# take over.
 assert abs(decoupled[0] - bare[0]) < 0.05 * abs(bare[0])
 assert (bare.real > 0).all() and (decoupled.real > 0).all()  # passive: no power comes out of the plane
 middle = (frequencies > 2e6) & (frequencies < 2e7)

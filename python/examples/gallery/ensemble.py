@@ -1,7 +1,7 @@
-"""An ensemble of stiff ODEs: 2000 chemical reactors at different temperatures, all Newton systems of a step at once.
+"""An ensemble of stiff ODEs: 2000 chemical reactors at different temperatures, with all Newton systems solved together.
 
 Robertson's reactions (three species, rates over nine orders of magnitude) in each reactor, by implicit Euler. Every
-Newton step has 2000 systems of 3 unknowns: residua.Batch solves them together and tells of each whether it did.
+Newton step has 2000 systems of 3 unknowns: residua.Batch solves them together and reports for each if it was solved.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ k1, k2, k3 = (rate * np.exp(energy * (1 - 1 / temperature)) for rate, energy in 
 
 
 def rates(y):
-    """What becomes of the species, and the derivative by each of them."""
+    """The rates of change of the species, and their derivatives by each species."""
     a, b, c = y.T
     one, two, three = k1 * a, k2 * b * b, k3 * b * c
     f = np.stack([three - one, one - two - three, two], axis=1)
@@ -42,7 +42,7 @@ for before, now in zip(np.concatenate([[0], times]), times):
             break
     history.append(y[:, 0])
 
-# Physics: matter is kept, no concentration is negative, and hot reactors are ahead.
+# Physics: matter is conserved, no concentration is negative, and hot reactors are ahead.
 assert np.abs(y.sum(axis=1) - 1).max() < 1e-9 and y.min() > -1e-12
 assert (np.diff(y[:, 0]) < 0).all()
 print(f"{solved} systems in {steps} steps, species A between {y[:, 0].min():.4f} and {y[:, 0].max():.4f} at the end")

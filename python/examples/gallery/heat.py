@@ -1,7 +1,7 @@
-"""Heat in a plate that conducts better where it is hot: implicit Euler, one linear system a step.
+"""Heat in a plate that conducts better where it is hot: implicit Euler, one linear system per step.
 
-The conductivity depends on the temperature, so each step has new values on the same pattern: Solver.update takes them
-over without a new analysis, and the solution is written into memory that is kept.
+The conductivity depends on the temperature, so each step has new values on the same pattern. Solver.update replaces
+them without a new analysis, and the solution is written into memory that is reused.
 """
 
 import matplotlib.pyplot as plt
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import residua
 
-n, steps, dt = 80, 60, 5e-4  # cells a side, time steps, length of a step
+n, steps, dt = 80, 60, 5e-4  # cells per side, time steps, length of a step
 h = 1 / n
 
 # Differences between neighbouring cells: one row of D for each inner face of the grid.
@@ -42,7 +42,7 @@ for _ in range(steps):
     assert np.linalg.norm(b - A @ u) <= 1e-10 * np.linalg.norm(b)
     iterations.append(report.iterations)
 
-# Physics: no heat is lost, and no cell is hotter or colder than all were at the start.
+# Physics: no heat is lost, and no cell gets hotter or colder than all cells were at the start.
 assert abs(u.sum() - heat) <= 1e-7 * heat
 assert u.min() >= -1e-8 and u.max() <= 1 + 1e-8 and u.max() < 0.999
 print(f"{steps} steps, {sum(iterations)} iterations, heat {heat:.3f} before and {u.sum():.3f} after")

@@ -1,7 +1,7 @@
 """Which links of a network matter: potentials and effective resistances by the Laplacian of its graph.
 
-An edge of conductance w whose ends have the effective resistance R lies on a share w R of all spanning trees: 1 means
-that the network falls apart without it. By Foster's theorem the shares of all edges add up to n - 1.
+An edge of conductance w whose ends have the effective resistance R is in a fraction w R of all spanning trees: 1 means
+that the network falls apart without it. By Foster's theorem, these fractions of all edges add up to n - 1.
 """
 
 import matplotlib.pyplot as plt
@@ -30,11 +30,11 @@ edges, lengths = edges[stays], lengths[stays]
 weights = 1 / lengths  # a long link conducts less
 m = len(edges)
 
-# Incidence D, one row an edge; the Laplacian is D' W D. Potentials are known up to a constant: node 0 is grounded.
+# Incidence D, one row per edge; the Laplacian is D' W D. Potentials are known up to a constant: node 0 is grounded.
 D = sp.coo_array((np.tile([1.0, -1.0], m), (np.repeat(np.arange(m), 2), edges.ravel())), shape=(m, n)).tocsc()[:, 1:]
 L = sp.csr_array(D.T @ sp.diags_array(weights) @ D)
 
-# One matrix, many right-hand sides: a current of 1 through each edge's two ends.
+# One matrix, many right-hand sides: for each edge, a current of 1 from one end to the other.
 currents = D.T.toarray()
 solver = residua.Solver(L, rtol=1e-10, right_hand_sides=m)
 potentials, reports = solver.solve(currents)
@@ -42,7 +42,7 @@ assert all(report.converged for report in reports)
 resistance = np.einsum("ek,ke->e", D.toarray(), potentials)
 share = weights * resistance
 
-# Foster's theorem: the shares sum to n - 1. A bridge, whose removal disconnects the graph, has the share 1.
+# Foster's theorem: the fractions add up to n - 1. A bridge, whose removal disconnects the graph, has the fraction 1.
 assert abs(share.sum() - (n - 1)) <= 1e-5 and share.min() > 0 and share.max() <= 1 + 1e-7
 bridges = np.flatnonzero(share > 1 - 1e-6)
 for cut in bridges[:5]:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import residua
 
 rng = np.random.default_rng(3)
-n, detectors, samples = 64, 120, 256  # pixels a side, detectors on the ring, points on each line
+n, detectors, samples = 64, 120, 256  # pixels per side, detectors on the ring, points on each line
 
 # The lines between all pairs of detectors that look through the image [-1, 1]^2; the ring has radius 1.5.
 angle = 2 * np.pi * np.arange(detectors) / detectors
@@ -37,19 +37,19 @@ counts = rng.poisson(scale * (A @ truth.ravel())).astype(float)
 
 
 def step(image, part, seen):
-    """One multiplicative step of expectation maximisation with some of the lines and what they have seen."""
+    """One multiplicative step of expectation maximisation with some of the lines and their counts."""
     ratio = seen / np.maximum(scale * (part @ image), 1e-12)
     weight = part.T @ np.ones(part.shape[0])
     image[weight > 0] *= (part.T @ ratio)[weight > 0] / weight[weight > 0]
 
 
-# MLEM: keeps the image positive and the expected number of counts right.
+# MLEM keeps the image positive and the expected number of counts right.
 mlem = np.ones(n * n)
 for _ in range(40):
     step(mlem, A, counts)
 assert abs(scale * (A @ mlem).sum() / counts.sum() - 1) < 1e-10
 
-# OSEM: the same step with every tenth line in turn, so that four passes over the counts do the work of forty.
+# OSEM takes the same step with every tenth line in turn, so that four passes over the counts do the work of forty.
 osem, subsets = np.ones(n * n), [np.arange(start, A.shape[0], 10) for start in range(10)]
 parts = [(A[lines], counts[lines]) for lines in subsets]
 for _ in range(4):
@@ -65,7 +65,7 @@ assert stop in (1, 2) and np.linalg.norm(gradient) <= 1e-6 * np.linalg.norm(WA.T
 
 errors = [np.linalg.norm(image - truth.ravel()) / np.linalg.norm(truth) for image in (mlem, osem, lsmr)]
 assert max(errors) < 0.4, errors
-hot = (x - 0.35) ** 2 + (y - 0.1) ** 2 < 0.08**2  # all of them find the tumour
+hot = (x - 0.35) ** 2 + (y - 0.1) ** 2 < 0.08**2  # all methods find the tumour
 assert all(image.reshape(n, n)[hot].mean() > 2.5 for image in (mlem, osem, lsmr))
 print(
     f"{A.shape[0]} lines, {A.nnz} entries; relative error {errors[0]:.3f} (MLEM), {errors[1]:.3f} (OSEM), "

@@ -1,4 +1,4 @@
-"""Thousands of small systems at once, each with a verdict of its own."""
+"""Thousands of small systems at once, each with its own verdict."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from . import _device, _matrix, _residua
 
 
 class BatchReport:
-    """What is known of each system's x: arrays of NumPy with an entry a system.
+    """What is known of each system's x: arrays of NumPy with an entry per system.
 
     Attributes
     ----------
     solved, converged : numpy.ndarray
-        Whether x is an answer, be it a least-squares one; whether b - A x, computed anew, meets the tolerance.
+        Whether x is an answer, possibly a least-squares one; whether b - A x, computed anew, meets the tolerance.
     residuals : numpy.ndarray
-        ||b - A x|| / ||b|| of the x that you get; NaN where A or b holds infinities or NaN.
+        ||b - A x|| / ||b|| of the returned x; NaN if A or b has infinities or NaN.
     iterations : numpy.ndarray
-        Steps of refinement, or iterations where a system was solved one by one.
+        Steps of refinement; iterations if a system was solved one by one.
     apart : int
-        How many systems were solved one by one on the CPU, because elimination alone did not settle them.
+        The number of systems that were solved one by one on the CPU, as the batched methods gave no certain answer.
     """
 
     def __init__(self, told: tuple[Any, ...]) -> None:
@@ -33,12 +33,12 @@ class BatchReport:
 
     @property
     def converged(self) -> np.ndarray:
-        """Whether the tolerance is met."""
+        """Whether each system meets the tolerance."""
         return self._numbers == 0
 
     @property
     def outcomes(self) -> np.ndarray:
-        """A word a system: "converged", "singular", "precision_limit", ... as ``Report.outcome``."""
+        """A word per system: "converged", "singular", "precision_limit", ... as ``Report.outcome``."""
         return np.array(_residua.Batches.words())[self._numbers]
 
     def __len__(self) -> int:
@@ -51,7 +51,7 @@ class BatchReport:
 
 
 class Batch:
-    """Many small systems whose values change from solve to solve; what depends on their pattern is kept.
+    """Many small systems whose values change from solve to solve. What depends only on their pattern is computed once.
 
     Parameters
     ----------
@@ -63,10 +63,11 @@ class Batch:
     rtol, atol, row_wise
         As for :class:`Solver`.
     method : str
-        "lu": elimination; "bicgstab": iteration, for sparse systems of up to 4096 unknowns; "auto": elimination where
-        there is one for systems of this size and pattern. What a method leaves uncertain goes the next way.
+        "lu": elimination; "bicgstab": iteration, for sparse systems of up to 4096 unknowns; "auto": elimination, or
+        iteration if systems of this size and pattern cannot be eliminated. Systems that the method leaves uncertain are
+        solved by elimination, and at last one by one on the CPU.
     device : str
-        "auto" (the GPU on which the values lie, else the CPU), "cpu", "cuda" or "cuda:N".
+        "auto" (the GPU with the memory of the values, else the CPU), "cpu", "cuda" or "cuda:N".
 
     Examples
     --------
@@ -91,7 +92,7 @@ class Batch:
         self._goal = (rtol, float(atol), bool(row_wise), method)
         self._device = device
         self._engines: dict[tuple[str, int | None], Any] = {}
-        #: Rows at which systems of sizes of their own begin.
+        #: For systems of different sizes, the row at which each begins.
         self._starts: np.ndarray | None = None
         self._rows: tuple[np.ndarray, np.ndarray] | None = None
         if isinstance(A, (list, tuple)) and len(A) > 0 and all(map(sparse.issparse, A)):
@@ -147,18 +148,18 @@ class Batch:
         return values
 
     def update(self, values: Any) -> None:
-        """Takes new values of the same shape, which are read at the next solve: leave them as they are until then."""
+        """Sets new values of the same shape. They are read by the next solve, so do not change them before it."""
         if tuple(values.shape) != self._shape:
             raise ValueError(f"values have shape {tuple(values.shape)}: {self._shape} is needed")
         self._values = values
 
     def solve(self, b: Any) -> tuple[Any, BatchReport]:
-        """Solves all systems: x, an array like b, and what is known of it.
+        """Solves all systems, and returns x, an array like b, and the verdicts.
 
         Parameters
         ----------
         b : array, shape (m, n) or (m, n, k)
-            Of systems with sizes of their own, shape (rows of all,) or (rows of all, k).
+            If systems have different sizes, shape (rows of all,) or (rows of all, k).
         """
         if not hasattr(b, "shape") or not hasattr(b, "dtype"):
             b = np.asarray(b)
@@ -200,8 +201,8 @@ class Batch:
 def solve_batch(A: Any, b: Any, values: Any = None, **settings: Any) -> tuple[Any, BatchReport]:
     """Solves many small systems at once: x, an array like b, and a verdict for each system.
 
-    A system that fails does not touch the others, and raises nothing: look at ``report.converged``. Parameters are
-    those of :class:`Batch`, which is the thing to keep if values change.
+    A system that fails does not affect the others, and raises nothing: look at ``report.converged``. Parameters are
+    those of :class:`Batch`; use that class if values change.
 
     Examples
     --------
@@ -219,7 +220,7 @@ def _is_sparse(A: Any) -> bool:
 
 
 def _dtype(array: Any) -> np.dtype:
-    """NumPy's name of an array's type."""
+    """The name of an array's type in NumPy."""
     return np.dtype(str(array.dtype).rpartition(".")[2])
 
 
@@ -244,16 +245,16 @@ def _of_torch(engine: Any, ordinal: int, values: Any, b: Any, dtype: np.dtype) -
 
 
 def _of_jax(engine: Any, ordinal: int, values: Any, b: Any, dtype: np.dtype) -> tuple[Any, Any]:
-    """JAX's arrays cannot be written to: x is made here and handed over by DLPack."""
+    """Arrays of JAX cannot be written to, so x is allocated here and passed on by DLPack."""
     jax = sys.modules["jax"]
     values, b = (jax.numpy.asarray(array, dtype).reshape(-1) for array in (values, b))
     places = [_device.place(array) for array in (values, b)]
     x = _residua.Lent(ordinal, b.size, dtype.name)
     told = engine.solve_device(*((place.address, math.prod(place.shape)) for place in places), (x.address, b.size))
-    # JAX may use the memory of both for something else once they are let go.
+    # JAX may reuse the memory of both arrays once they are released.
     _residua.wait(ordinal)
     return jax.dlpack.from_dlpack(x), told
 
 
-#: By package of b.
+#: The function for each package that b may come from.
 WAYS = {"cupy": _of_cupy, "torch": _of_torch, "jax": _of_jax, "jaxlib": _of_jax}

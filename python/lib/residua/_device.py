@@ -307,7 +307,7 @@ def to_host(array: Any) -> np.ndarray:
 
 
 def back(b: Any, x: np.ndarray) -> Any:
-    """x as an array of b's kind on b's device; on the host if that kind is not known."""
+    """x as the same type of array as b, on b's device; an array on the host if that type is not known."""
     if type(b) is np.ndarray:
         return x
     kind = package(b)

@@ -97,7 +97,7 @@ def spsolve(A: Any, b: Any, permc_spec: PermcSpec | None = None, use_umfpack: bo
 
 
 def _by_lapack(A: Any, b: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
-    """x of a small system; None if the system is larger, or x is not good enough without refinement."""
+    """x of a small system; None if the system is larger, or x is not accurate enough without refinement."""
     factors = _small.factorised(A)
     if factors is None:
         return None
@@ -162,7 +162,8 @@ def factorized(A: Any) -> Callable[[Any], Any]:
     Returns
     -------
     solve : callable
-        ``x = solve(b)`` for b of shape (n,) or (n, k): the ``solve`` of what :func:`residua.linalg.splu` gives.
+        ``x = solve(b)`` for b of shape (n,) or (n, k): the ``solve`` of the object that :func:`residua.linalg.splu`
+        returns.
 
     Raises
     ------

@@ -13,15 +13,16 @@ from ._errors import NotConverged
 from ._log import log
 from ._solver import Solver
 
-#: The relative residuals that are asked for, by the bytes of a real number. If no x meets them because of rounding, a
-#: backward error up to ENOUGH is accepted, which a backward stable factorisation gives.
+#: The requested relative residual, by the bytes of a real number. If no x meets it because of rounding, a backward
+#: error up to ENOUGH is accepted, which a backward stable factorisation gives.
 ASKED = {4: 1e-5, 8: 1e-10}
 ENOUGH = {4: 1e-5, 8: 1e-12}
 
-#: Quick solves in a row that come to nothing, the first of which finds no factors, before they are left out.
+#: After more than this number of quick solves in a row without a result, no more are tried. The first one finds
+#: no factors.
 MISSES = 3
 
-#: Double precision of single, and real types of complex ones.
+#: Double precision types for single precision ones, and real types for complex ones.
 DOUBLE: dict[str, np.dtype[Any]] = {"float32": np.dtype(np.float64), "complex64": np.dtype(np.complex128)}
 REAL: dict[str, np.dtype[Any]] = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}
 
@@ -57,8 +58,8 @@ class Factors:
     dtype : dtype
         The type of all computations; for a real A it is real even if b is complex.
     falls_back : bool
-        Whether SciPy's LU takes over if A is singular up to rounding: shift and invert at an eigenvalue needs
-        factors whose last pivots are rounding errors. Otherwise :class:`Singular` is raised.
+        Whether SciPy's LU is used if A is singular up to rounding. Shift and invert at an eigenvalue needs such
+        factors, whose last pivots are rounding errors. Otherwise :class:`Singular` is raised.
     """
 
     def __init__(self, A: Any, dtype: np.dtype, right_hand_sides: int = 1, *, falls_back: bool = False) -> None:
@@ -93,7 +94,7 @@ class Factors:
         return "general" if self.solver is None else self.solver.symmetry
 
     def solve_quickly(self, b: np.ndarray, transposed: bool = False) -> np.ndarray | None:
-        """x of A x = b (A^T x = b), by factors of an earlier solve and shown good by one product; else None."""
+        """x of A x = b (A^T x = b) by factors of an earlier solve; None if there are none, or x is not accurate."""
         if self.solver is None or b.dtype != self.solver.dtype or self.size != 8 or self._misses > MISSES:
             return None
         x = self.solver._solve_quickly(b, transposed)

@@ -1,4 +1,4 @@
-"""The signs of the eigenvalues of a Hermitian matrix, said only where rounding cannot have changed one."""
+"""The numbers of positive and negative eigenvalues of a Hermitian matrix, unless rounding may have changed a sign."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator, onenormest
 
 from . import _scipy
 
-#: Matrices of at most this many rows are left to LAPACK's eigenvalues where pivots leave the inertia open.
+#: If pivots leave the inertia open, LAPACK computes the eigenvalues of a matrix with at most this number of rows.
 DENSE = 1500
 
 #: An estimate of ||A^-1||_1 is a lower bound, mostly within a factor of 3.
@@ -20,12 +20,12 @@ SAFETY = 10.0
 
 
 def inertia_of(A: Any, solve: Callable[[np.ndarray], np.ndarray]) -> tuple[int, int]:
-    """How many eigenvalues are positive and negative; ``solve`` is a solve with A.
+    """Returns the numbers of positive and of negative eigenvalues. ``solve`` solves A x = b.
 
     Raises
     ------
     ValueError
-        Where A is not Hermitian, and where rounding leaves the inertia open.
+        If A is not Hermitian, or if rounding leaves the inertia open.
     """
     A = sparse.csc_array(A)
     A = A.astype(np.complex128 if A.dtype.kind == "c" else np.float64)
@@ -41,7 +41,7 @@ def inertia_of(A: Any, solve: Callable[[np.ndarray], np.ndarray]) -> tuple[int, 
 
 
 def _by_pivots(A: Any, solve: Callable[[np.ndarray], np.ndarray]) -> tuple[int, int] | None:
-    """From A = L D L^H without exchanges off the diagonal, where its rounding is shown to be harmless."""
+    """From the pivots of A = L D L^H with diagonal pivots. None if rounding errors may have changed a sign."""
     n = A.shape[0]
     try:
         lu = _scipy.splu(
@@ -52,7 +52,7 @@ def _by_pivots(A: Any, solve: Callable[[np.ndarray], np.ndarray]) -> tuple[int, 
     if not np.array_equal(lu.perm_r, lu.perm_c):
         return None
     pivots = lu.U.diagonal().real
-    # |A - L U| <= n eps |L| |U| at most: the rows' sums bound its norm, which bounds how far eigenvalues move.
+    # |A - L U| <= n eps |L| |U|. Row sums bound the norm of this, and the norm bounds how far eigenvalues move.
     sums = abs(lu.L) @ (abs(lu.U) @ np.ones(n))
     moved = 4.0 * n * np.finfo(np.float64).eps * sums.max()
     inverse = onenormest(LinearOperator(A.shape, matvec=solve, rmatvec=solve, dtype=A.dtype))

@@ -23,7 +23,7 @@ LARGEST = 1e300
 
 
 class System:
-    """A x = b with the arguments of SciPy's functions, checked."""
+    """A x = b, from the arguments of SciPy's functions after checks."""
 
     def __init__(self, A: Any, b: Any, x0: Any, M: Any, *, square: bool = True) -> None:
         self.given = b
@@ -50,7 +50,7 @@ class System:
             self.x[:] = _matrix.vector("x0", x0, self.dtype, columns)
 
     def answer(self) -> Any:
-        """The solution, as an array of b's kind."""
+        """The solution, as the same type of array as b."""
         return _device.back(self.given, self.x)
 
     def is_finite(self) -> bool:
@@ -156,7 +156,7 @@ def cg(
     rtol, atol : float
         Converged if ||b - A x|| <= max(rtol ||b||, atol), computed anew from x.
     maxiter : int, optional
-        Most iterations. Default 10 n.
+        Maximum number of iterations. Default 10 n.
     M : matrix, LinearOperator or function, shape (n, n), optional
         An approximation of A^-1. Without it, and without a callback, residua chooses (usually the diagonal).
     callback : callable, optional
@@ -217,7 +217,7 @@ def minres(
     shift : float
         Solves (A - shift I) x = b.
     maxiter : int, optional
-        Most iterations. Default 5 n.
+        Maximum number of iterations. Default 5 n.
     show : bool
         Prints how the solve ended.
     check : bool
@@ -285,10 +285,11 @@ def gmres(
     restart : int, optional
         Iterations between restarts. Default min(20, n), or residua's choice if neither M nor callback is given.
     maxiter : int, optional
-        Most cycles between restarts; most iterations with a callback of type "legacy". Default 10 n.
+        Maximum number of cycles between restarts; of iterations with a callback of type "legacy". Default 10 n.
     callback_type : "x", "pr_norm" or "legacy"
-        The argument of ``callback``: x at each restart; or ||r|| / ||b|| after each iteration, of the residual itself,
-        since the preconditioner stands on the right. Default "legacy", with a DeprecationWarning as in SciPy.
+        The argument of ``callback``: x at each restart; or ||r|| / ||b|| after each iteration, where r is the residual
+        itself, since the preconditioner is applied from the right. Default "legacy", with a DeprecationWarning as in
+        SciPy.
 
     Other parameters, returns and errors are those of :func:`cg`. M may change from call to call (flexible GMRES).
 

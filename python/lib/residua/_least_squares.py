@@ -31,7 +31,7 @@ def lsmr(
     conlim : float
         Ignored: the condition of A is not estimated.
     maxiter : int, optional
-        Most iterations. Default min(m, n).
+        Maximum number of iterations. Default min(m, n).
     show : bool
         Prints how the solve ended.
     x0 : array, shape (n,), optional

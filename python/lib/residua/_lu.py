@@ -14,17 +14,17 @@ from ._factors import Factors
 from ._inertia import inertia_of
 from ._types import Trans
 
-#: Columns of a sparse right-hand side that are made dense at once.
+#: The number of columns of a sparse right-hand side that are converted to a dense array at a time.
 COLUMNS = 64
 
 
 class LU:
     """Factors of a square matrix A, as ``scipy.sparse.linalg.SuperLU``: the result of :func:`residua.linalg.splu`.
 
-    Solves are by residua's factors, with A^T too; where those do not do, there is a second set for A^T. ``L``, ``U``,
-    ``perm_r``, ``perm_c`` and ``nnz`` are SciPy's: its SuperLU factorises at the first use of one of them, which takes
-    as long and as much memory as ``scipy.sparse.linalg.splu``. If A has zeros on the diagonal, residua's own factors
-    may have perturbed pivots, which refinement corrects; SuperLU's have none.
+    Solves use residua's factors, with A^T too; if these are not accurate enough for A^T, A^T is factorised as well.
+    ``L``, ``U``, ``perm_r``, ``perm_c`` and ``nnz`` are SciPy's: its SuperLU factorises at the first use of one of
+    them, which takes as long and as much memory as ``scipy.sparse.linalg.splu``. If A has zeros on the diagonal,
+    residua's own factors may have perturbed pivots, which refinement corrects; SuperLU's have none.
     """
 
     def __init__(self, A: Any, options: dict[str, Any] | None = None) -> None:
@@ -37,7 +37,7 @@ class LU:
         self._shape = (int(A.shape[0]), int(A.shape[1]))
         small = _small.factorised(A)
         self._small = small
-        #: The solve of banded factors, for right-hand sides of the matrix's type.
+        #: The solve with banded factors, for right-hand sides of the matrix's type.
         self._banded: Any = None
         if isinstance(small, _small.Band) and small.dtype == self._dtype:
             self._banded = small.banded.solve
@@ -79,12 +79,12 @@ class LU:
             1e-12 (single precision: both 1e-5).
         """
         if type(rhs) is np.ndarray and rhs.ndim == 1:
-            # The shortest ways, for small systems.
+            # Shortcuts for small systems.
             if self._banded is not None:
                 try:
                     x = self._banded(rhs, trans)
                 except (TypeError, ValueError):
-                    # Of another type, with gaps, or another ``trans``.
+                    # The vector has another type or gaps, or ``trans`` is another one.
                     x = None
                 if x is not None:
                     return x
@@ -202,15 +202,15 @@ class LU:
         return sign, float(np.log(sizes).sum())
 
     def inertia(self) -> tuple[int, int]:
-        """How many eigenvalues of a symmetric or Hermitian A are positive, and how many negative.
+        """The numbers of positive and of negative eigenvalues of a symmetric or Hermitian A.
 
-        By Sylvester's law from the signs of the pivots of L D L^H, which are looked at twice: a matrix that is as near
-        to A as rounding has the same inertia only if A's smallest eigenvalue is larger than rounding.
+        By Sylvester's law from the signs of the pivots of L D L^H. They are returned only if A's eigenvalues are so far
+        from zero that rounding errors cannot have changed a sign.
 
         Raises
         ------
         ValueError
-            Where A is not Hermitian, and where rounding leaves the inertia open.
+            If A is not Hermitian, or if rounding leaves the inertia open.
 
         Examples
         --------
@@ -220,7 +220,7 @@ class LU:
         """
         return inertia_of(self._matrix, self._factors("N").solve)
 
-    # Programs ask isinstance(lu, SuperLU), a class that takes no subclasses.
+    # Some programs test isinstance(lu, SuperLU), a class that cannot be subclassed.
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         return _scipy.SuperLU

@@ -11,7 +11,7 @@ from . import _matrix
 
 
 class Operator:
-    """A as the methods need it: its arrays if it is stored, else its products."""
+    """A in the form that the methods need: its arrays if it is stored, else functions for its products."""
 
     def __init__(self, a: Any, b: np.ndarray) -> None:
         self.stored = _matrix.is_matrix(a)

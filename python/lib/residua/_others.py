@@ -1,7 +1,7 @@
-"""SciPy's own methods, with residua's kinds of input and its preconditioner.
+"""SciPy's own methods, for all types of arrays that residua accepts, with residua's preconditioner.
 
-Convergence is checked with the residual b - A x of the returned x: if SciPy's recurrence has drifted away from that,
-it is restarted from x.
+Convergence is checked with the residual b - A x of the returned x. If the residual of SciPy's recurrence has drifted
+away from it, the method is restarted from x.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CERTIFIED = (_scipy.lgmres, _scipy.gcrotmk)
 #: How often a method is started again from an x whose residual is larger than the method's estimate.
 REPEATS = 3
 
-#: A residual that exceeds the one asked for by at most this factor is attributed to rounding.
+#: A residual above the requested one is attributed to rounding if it exceeds it by at most this factor.
 ROUNDING = 1 + 1e-3
 
 
@@ -85,8 +85,9 @@ def solve(
 ) -> tuple[Any, int]:  # fmt: skip
     """Runs one of SciPy's methods, and returns x and ``info``.
 
-    Without preconditioner and callback, A's diagonal is used; if the method does not converge with it, it starts
-    again without, as SciPy's does. ``preconditioners`` are the method's names for its preconditioner arguments.
+    Without a preconditioner and a callback, A's diagonal is used. If the method does not converge with it, it starts
+    again without it, as SciPy's function would. ``preconditioners`` are the names of the method's preconditioner
+    arguments.
     """
     matrix, array, operator = _system(A, b)
     x0 = x0 if x0 is None or isinstance(x0, str) else np.asarray(_matrix.to_numpy(x0))
@@ -110,9 +111,9 @@ def cgs(
     A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None,
     callback: Callable[..., Any] | None = None,
 ) -> tuple[np.ndarray, int]:  # fmt: skip
-    """Conjugate gradients squared: ``scipy.sparse.linalg.cgs``, preconditioned by A's diagonal where M is None.
+    """Conjugate gradients squared: ``scipy.sparse.linalg.cgs``, preconditioned by A's diagonal if M is None.
 
-    Parameters, returns and errors are those of :func:`residua.cg`, but that ``M`` must not change from call to call.
+    Parameters, returns and errors are those of :func:`residua.cg`, except that ``M`` must not change from call to call.
     """
     return solve(_scipy.cgs, A, b, x0, rtol, atol, M, callback, maxiter=maxiter)
 
@@ -121,7 +122,7 @@ def bicg(
     A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None,
     callback: Callable[..., Any] | None = None,
 ) -> tuple[np.ndarray, int]:  # fmt: skip
-    """Biconjugate gradients: ``scipy.sparse.linalg.bicg``, preconditioned by A's diagonal where M is None.
+    """Biconjugate gradients: ``scipy.sparse.linalg.bicg``, preconditioned by A's diagonal if M is None.
 
     As :func:`residua.linalg.cgs`; operators, A and M, need ``rmatvec``.
     """
@@ -132,7 +133,7 @@ def qmr(
     A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None,
     M1: Any = None, M2: Any = None, callback: Callable[..., Any] | None = None,
 ) -> tuple[np.ndarray, int]:  # fmt: skip
-    """Quasi-minimal residuals: ``scipy.sparse.linalg.qmr``, preconditioned by A's diagonal where M1 and M2 are None.
+    """Quasi-minimal residuals: ``scipy.sparse.linalg.qmr``, preconditioned by A's diagonal if M1 and M2 are None.
 
     As :func:`residua.linalg.cgs`; operators need ``rmatvec``. M1 and M2 are preconditioners on the left and right.
     """
@@ -165,9 +166,9 @@ def lgmres(
     callback: Callable[..., Any] | None = None, inner_m: int = 30, outer_k: int = 3, outer_v: list[Any] | None = None,
     store_outer_Av: bool = True, prepend_outer_v: bool = False,
 ) -> tuple[np.ndarray, int]:  # fmt: skip
-    """LGMRES: ``scipy.sparse.linalg.lgmres``, preconditioned by A's diagonal where M is None.
+    """LGMRES: ``scipy.sparse.linalg.lgmres``, preconditioned by A's diagonal if M is None.
 
-    As :func:`residua.linalg.cgs`; the others are SciPy's. With ``outer_v`` there is no default preconditioner.
+    As :func:`residua.linalg.cgs`; other parameters are SciPy's. With ``outer_v`` there is no default preconditioner.
     """
     settings: dict[str, Any] = {"maxiter": maxiter, "inner_m": inner_m, "outer_k": outer_k}
     settings |= {"outer_v": outer_v, "store_outer_Av": store_outer_Av, "prepend_outer_v": prepend_outer_v}
@@ -182,9 +183,9 @@ def gcrotmk(
     callback: Callable[..., Any] | None = None, m: int = 20, k: int | None = None, CU: list[Any] | None = None,
     discard_C: bool = False, truncate: str = "oldest",
 ) -> tuple[np.ndarray, int]:  # fmt: skip
-    """GCROT(m, k): ``scipy.sparse.linalg.gcrotmk``, preconditioned by A's diagonal where M is None.
+    """GCROT(m, k): ``scipy.sparse.linalg.gcrotmk``, preconditioned by A's diagonal if M is None.
 
-    As :func:`residua.linalg.cgs`; the others are SciPy's. With ``CU`` there is no default preconditioner.
+    As :func:`residua.linalg.cgs`; other parameters are SciPy's. With ``CU`` there is no default preconditioner.
     """
     settings: dict[str, Any] = {"maxiter": maxiter, "m": m, "k": k, "CU": CU}
     settings |= {"discard_C": discard_C, "truncate": truncate}

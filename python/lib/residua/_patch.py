@@ -19,7 +19,7 @@ DEFINING = ("scipy.sparse.linalg._dsolve.linsolve", "scipy.sparse.linalg._isolve
 
 
 def _copy(function: types.FunctionType) -> types.FunctionType:
-    """A function with the same body that is another object: a module that holds it got it from here, not from residua.
+    """Copies a function. The copy is another object, which shows which modules got it from here, not from residua.
 
     It is pickled under SciPy's name, so that other processes can unpickle it.
     """
@@ -85,8 +85,8 @@ def patch(*names: str) -> Patch:
 
     All loaded modules that hold one of SciPy's functions by name get residua's in its place, whether they did
     ``from scipy.sparse.linalg import spsolve`` before or do so later, and so do SciPy's own: ``eigsh`` with ``sigma``,
-    implicit ODE solvers, ``expm``. What a program has put into variables, defaults of functions or classes before stays
-    SciPy's. A program runs so, unchanged, by ``python -m residua.patch program.py``.
+    implicit ODE solvers, ``expm``. Functions that a program stored in variables, default arguments or classes before
+    stay SciPy's. ``python -m residua.patch program.py`` runs an unchanged program in this way.
 
     Parameters
     ----------

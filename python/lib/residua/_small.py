@@ -1,5 +1,5 @@
 """Small systems: dense ones below some hundred unknowns by LAPACK, and narrow bands by the library's banded LU, which
-needs neither an order nor a structure.
+needs neither an ordering nor a symbolic analysis.
 
 x is returned only if it is shown to be accurate; else the caller uses ``residua._factors``, which finds the reason.
 """
@@ -21,8 +21,8 @@ from . import _residua
 #: LAPACK's threads may wait a hundred milliseconds for each other if processors are busy.
 SMALL, MIDDLE, FILLED = 72, 256, 25
 
-#: Bands of at most this many rows and diagonals; and matrices of at most this many rows, any of which counts as a band,
-#: whose factors are reached in one call.
+#: A matrix counts as a band if it has at most LONG rows and less than WIDE diagonals, or at most TINY rows and any
+#: number of diagonals. The compiled library factorises it in one call.
 LONG, WIDE, TINY = 4096, 24, 16
 
 #: Types of values that are taken as they are.
@@ -40,7 +40,7 @@ LEAST, MOST = 1e-140, 1e140
 
 EPS = float(np.finfo(np.float64).eps)
 
-#: LAPACK's argument ``trans`` for each of the letters that SciPy uses.
+#: LAPACK's argument ``trans`` for each of SciPy's letters.
 TURNED = {"N": 0, "T": 1, "H": 2}
 
 #: LAPACK's routines by type: to factorise, to solve, and for the condition; then norm and equilibration of a dense
@@ -106,7 +106,8 @@ class Small:
         """Returns whether a residual is small compared with b in every row, including the residual's own rounding
         errors.
 
-        A row's norm is its largest entry, or the sum of them, up to the root of their number.
+        The norm of a row may be its largest entry or the sum of its entries. Both are within a factor of the root of
+        their number of the 2-norm.
         """
         error = residual + (self._terms + 2) * EPS * scale
         return error * math.sqrt(self._terms) <= ASKED * self._row_ratio() * size
@@ -220,7 +221,7 @@ def factorised(A: Any) -> Small | None:
                 compressed.format, n, compressed.indptr, compressed.indices, values, widest
             )  # fmt: skip
         except ValueError:
-            # What is wrong with it is told by the other module.
+            # The caller's factorisation finds and reports what is wrong.
             return None
         if banded is not None:
             return Band(banded, values.dtype)

@@ -35,7 +35,7 @@ def _rows(what: str, given: Any) -> Any:
 
 
 def _conjugate(given: Any) -> Any:
-    """The conjugate, of the same kind."""
+    """The conjugate, as the same type of array."""
     if not hasattr(given, "conj"):
         return np.conj(np.asarray(given))
     turned = given.conj()
@@ -93,8 +93,8 @@ class Solver:
         Vectors v with A v = 0, or "constants" for those on each component of A's graph. b is made consistent (the
         report's ``outside_range`` says by how much), and x is the solution of least norm.
     row_wise : bool
-        Whether a solve has converged only where the same tolerance holds with each row in units of its own norm, so
-        that fields in other units and penalties do not hide what is left. False asks for the norm of b - A x alone.
+        Whether convergence also requires the tolerance for the residual with each row divided by its norm, so that
+        large rows (other units, penalties) do not hide errors in small ones. False requires only the norm of b - A x.
     condition : bool
         Whether the report of a factorisation has the condition number and the digits of x that can be trusted, for
         some ten more solves with the factors.
@@ -271,7 +271,7 @@ class Solver:
         x : array, shape (n,), (n, 1) or (n, k)
             The solution; if b is on the GPU, an array of the same kind there.
         report : Report, or list of Report if b has shape (m, k) with k other than 1
-            How it ended. Not converging raises nothing here: look at ``report.converged``.
+            How it ended. A solve that does not converge raises nothing here: see ``report.converged``.
 
         Raises
         ------
@@ -308,7 +308,7 @@ class Solver:
         rows, columns = self._shape
         b = _matrix.to_numpy(b)
         if b.shape == (rows,) and b.dtype == self._dtype and x0 is None and out is None:
-            # The shortest way, for small systems.
+            # A shortcut for small systems.
             x = np.zeros(columns, self._dtype)
             return x, self._engine.solve(np.ascontiguousarray(b), x, False, callback)[0]
         if b.ndim not in (1, 2) or b.shape[0] != rows:
@@ -344,7 +344,8 @@ class Solver:
         return x, reports if several else reports[0]
 
     def _solve_quickly(self, b: np.ndarray, transposed: bool) -> np.ndarray | None:
-        """x by factors that an earlier solve has left, with no report; None where that does not do. b has A's type."""
+        """x by the factors of an earlier solve, without a report. None if there are none, or x is not accurate. b has
+        A's type."""
         if b.ndim == 1:
             x = np.empty(b.shape, self._dtype)
             return x if self._engine.solve_quickly(np.ascontiguousarray(b), x, transposed) else None
@@ -364,7 +365,7 @@ class Solver:
         return turned
 
     def _solve_transposed(self, b: Any, x0: Any, out: Any, trans: str, callback: Any) -> tuple[Any, Any]:
-        """A^T x = b ("T") or A^H x = b ("H"): by this solver where A, or its conjugate, is that matrix."""
+        """A^T x = b ("T") or A^H x = b ("H"): by this solver if A, or its conjugate, is that matrix."""
         if trans not in ("T", "H"):
             raise ValueError(f"trans must be N, T, or H: {trans!r} was given")
         is_real = self._dtype.kind == "f"
@@ -374,7 +375,7 @@ class Solver:
         if is_real or same == trans or (same is None and trans == "T"):
             x, report = solver.solve(b, x0, out, callback=callback)
         else:
-            # conj(A) x = b where A conj(x) = conj(b).
+            # conj(A) x = b if A conj(x) = conj(b).
             b, x0 = _conjugate(b), None if x0 is None else _conjugate(x0)
             x, report = solver.solve(b, x0, out, callback=callback)
             x = _conjugate(x) if out is None else np.conjugate(out, out=out)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Method = Literal["auto", "cg", "minres", "gmres", "bicgstab", "lsmr", "direct"]
 Precision = Literal["double", "mixed", "auto"]
 Reorder = Literal["auto", "none", "rcm"]
-#: Names of SuperLU's orders.
+#: The names of SuperLU's orderings.
 PermcSpec = Literal["NATURAL", "MMD_ATA", "MMD_AT_PLUS_A", "COLAMD"]
 Trans = Literal["N", "T", "H"]
 Symmetry = Literal["general", "symmetric", "hermitian"]

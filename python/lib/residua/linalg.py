@@ -12,7 +12,7 @@ spsolve, factorized, splu                   residua's factorisations
 cg, minres, gmres, bicgstab, lsmr           residua's iterations
 cgs, bicg, qmr, tfqmr, lgmres, gcrotmk      SciPy's iterations; M is A's diagonal if none is given, and "converged"
                                             is computed from the returned x
-lsqr, spilu, spsolve_triangular             SciPy's own, with residua's kinds of matrices and vectors
+lsqr, spilu, spsolve_triangular             SciPy's own, for all matrices and vectors that residua accepts
 =========================================== =====================================================================
 
 All take matrices and vectors of NumPy, SciPy, CuPy, torch and JAX; x is of b's kind. Arguments that SciPy's functions

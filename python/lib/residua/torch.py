@@ -9,7 +9,7 @@ from torch.autograd.function import once_differentiable
 
 from ._solver import Solver, certified
 
-#: Real types of complex ones.
+#: The real types of the complex ones.
 REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64}
 
 

@@ -13,7 +13,7 @@ NEAR = 1e-6
 
 
 def run(name: str, whose: str, path: pathlib.Path) -> str:
-    """What the program has to complain about; nothing where it has ended well."""
+    """Runs a program, and returns the last line of its error; an empty text if it succeeded."""
     command = [sys.executable, str(pathlib.Path(__file__).with_name("programs.py")), name, whose, str(path)]
     ended = subprocess.run(command, capture_output=True, text=True)
     return ended.stderr.strip().splitlines()[-1] if ended.returncode else ""

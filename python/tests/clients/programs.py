@@ -1,4 +1,4 @@
-"""The programs: each gives arrays by name, which must be as with SciPy.
+"""The programs. Each returns arrays by name, which must agree with those from SciPy's functions.
 
 python programs.py NAME scipy|residua FILE
 """
@@ -14,8 +14,8 @@ import replaced
 
 
 def reactive_wetting():
-    """FiPy's examples/reactiveWetting/liquidVapor1D.py, its ten steps: density, velocity and potential coupled in one
-    matrix, in units of their own."""
+    """The ten steps of FiPy's examples/reactiveWetting/liquidVapor1D.py: density, velocity and potential coupled in one
+    matrix, each in other units."""
     source = pathlib.Path(os.environ["RESIDUA_FIPY"], "examples/reactiveWetting/liquidVapor1D.py").read_text()
     text = source.split('"""')[1]
     space = {"__name__": "liquidVapor1D"}
@@ -143,7 +143,7 @@ def matting():
 
 
 def scipys_own():
-    """What SciPy builds on its solvers: an inverse, an exponential, a stiff ODE, eigenvalues inside of a spectrum."""
+    """Functions of SciPy that use its solvers: an inverse, an exponential, a stiff ODE, inner eigenvalues."""
     import scipy.sparse as sparse
     import scipy.sparse.linalg as linalg
     from scipy.integrate import solve_ivp

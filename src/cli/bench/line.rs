@@ -33,7 +33,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Returns whether it is one of the formats of the library by its own name.
+    /// Returns whether this is a format of the library, and not an automatic choice.
     pub(super) fn is_format(&self) -> bool {
         !self.format.contains(':')
     }

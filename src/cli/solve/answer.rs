@@ -63,7 +63,7 @@ pub(super) struct Answer {
     pub(super) bandwidth_gb_s: Option<f64>,
     pub(super) history: Vec<f64>,
     pub(super) trail: Trail,
-    /// The share of each process, if there are several.
+    /// The part of the system that each process has, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) ranks: Vec<Rank>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -145,12 +145,12 @@ pub(super) struct Seconds {
     pub(super) convert: f64,
     pub(super) setup: f64,
     pub(super) solve: f64,
-    /// What the command took beside these: opening a device, writing results.
+    /// The seconds that the command took for everything else, such as opening a device and writing results.
     pub(super) other: f64,
 }
 
 impl Seconds {
-    /// Sets what is left of `all` seconds.
+    /// Sets `other` to the rest of `all` seconds.
     pub(super) fn complete(&mut self, all: f64) {
         let Self { read, assemble, reorder, convert, setup, solve, .. } = *self;
         self.other = (all - (read + assemble + reorder + convert + setup + solve)).max(0.0);
@@ -222,7 +222,7 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// From the report and the residual norms; the first of them is ||b||, since x starts at zero.
+    /// Makes a column from the report and the residual norms; the first of these is ||b||, since x starts at zero.
     pub(super) fn new(report: &SolveReport, norms: &[f64], error: Option<f64>) -> Self {
         let scale = norms.first().copied().filter(|&norm| norm > 0.0).unwrap_or(1.0);
         Self {

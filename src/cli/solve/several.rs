@@ -1,4 +1,4 @@
-//! Several matrices in one process: `residua solve A.mtx B.mtx`. A device, its kernels and its memory serve all of them.
+//! Several matrices in one process: `residua solve A.mtx B.mtx`. They share a device, its kernels and its memory.
 
 use super::rhs::Rhs;
 use super::{Arguments, one};
@@ -14,7 +14,7 @@ const NAME: &str = "{}";
 /// The maximum number of bytes in a line with one number.
 const LINE: u64 = 64;
 
-/// Solves one system after another. One that cannot be read or solved is told, and the next ones go on.
+/// Solves one system after another. If one cannot be read or solved, that is reported, and the next one is solved.
 pub(super) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let matrices: Vec<&Path> =
         std::iter::once(&arguments.matrix).chain(&arguments.more).map(PathBuf::as_path).collect();
@@ -55,7 +55,7 @@ fn results(arguments: &Arguments) -> impl Iterator<Item = &PathBuf> {
     [output, json, history, plot, report].into_iter().flatten()
 }
 
-/// The arguments for one matrix, with its name in the places of `{}`.
+/// The arguments for one matrix, with its name in place of `{}`.
 pub(super) fn named(arguments: &Arguments, matrix: &Path) -> Arguments {
     let mut own = Arguments { matrix: matrix.to_path_buf(), more: Vec::new(), ..arguments.clone() };
     let name = name(matrix);
@@ -95,7 +95,7 @@ fn is_vector(path: &Path) -> bool {
     read.is_ok() && line.trim().parse::<f64>().is_ok()
 }
 
-/// Refuses what would be written over, or asked for twice.
+/// Refuses arguments that do not work with several matrices, and results that would overwrite each other.
 fn check(arguments: &Arguments, matrices: &[&Path]) -> Result<(), Failure> {
     #[cfg(all(unix, feature = "ranks"))]
     if super::ranks::is_one() || arguments.ranks.is_some_and(|ranks| ranks > 1) {

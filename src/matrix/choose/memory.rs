@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! 6c62272e07bb014262b821756295c58d csr:0:5.42e-4 sell:3.1e-3:4.02e-4 #9a3f...
-//! key                              format : seconds to convert : seconds a product      hash of the line before it
+//! key                              format : seconds to convert : seconds / product      hash of the line before it
 //! ```
 //!
 //! A damaged line is ignored; a file that cannot be read or written only costs a new trial.

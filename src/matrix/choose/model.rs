@@ -69,7 +69,7 @@ pub struct Traits {
 }
 
 impl Traits {
-    /// For a matrix of this size, from the lengths of some or all of its rows.
+    /// The properties of a matrix of this size, from the lengths of some or all of its rows.
     pub(super) fn new<V: Scalar, B: Products + Conversions>(
         (rows, columns, nonzeros): (usize, usize, usize),
         lengths: &RowLengths,

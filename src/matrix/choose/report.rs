@@ -59,7 +59,7 @@ pub struct ChoiceReport {
 }
 
 impl ChoiceReport {
-    /// For a choice whose time [`choose`](super::choose) still has to set.
+    /// A report without the seconds, which [`choose`](super::choose) sets later.
     pub(super) fn new(format: &'static str, basis: Basis, reason: String, trials: Vec<Trial>) -> Self {
         Self { format, basis, reason, trials, seconds: 0.0, first_use_seconds: 0.0 }
     }

@@ -19,7 +19,7 @@ const WITHIN: f64 = 1.25;
 /// The fastest of this many batches counts, since other load only adds time.
 const BATCHES: usize = 4;
 
-/// Products of each format in addition: one to warm up, one to see whether it is worth more.
+/// Further products of each format: one to warm up, one to decide whether the format is worth more.
 const BEFORE: usize = 2;
 
 /// Products of each format if a product takes no longer than its start. A few would measure the clock and the start of

@@ -24,7 +24,7 @@ fn most_table(nonzeros: usize) -> usize {
 /// With at most this many columns, the distances of the rows of a window differ by less than 2^32.
 const MOST_COLUMNS: usize = u32::MAX as usize - COMPRESSED_WINDOW;
 
-/// Places of a slice are counted in 32 bits.
+/// The entries of a slice, including padding, are counted in 32 bits.
 const LONGEST: usize = (1 << 27) - 1;
 
 /// Rows longer than the first value stay in CSR; the second, smaller value is used if the first leaves too much
@@ -259,7 +259,7 @@ impl<V: Scalar, B: Conversions> Compressed<V, B> {
     }
 }
 
-/// The start of the places and words of each slice, in offsets wide enough for the larger of them.
+/// The start of the entries and of the words of each slice, in offsets wide enough for the larger of them.
 fn chunk_offsets<B: Conversions>(
     backend: &B,
     sizes: &SectionSizes<B>,

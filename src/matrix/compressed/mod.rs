@@ -28,7 +28,7 @@ use crate::scalar::{Element, Scalar, Widen};
 ///    one step along each of three directions of a grid, that is stored too: a GPU then reads x once for several rows,
 ///    and nothing of the matrix if the rows are all points of a grid and no point is missing.
 /// 2. **Kinds.** If there are at most 255 kinds of rows by distances only, one byte per row replaces its columns:
-///    structured grids, also with several unknowns a point.
+///    structured grids, also with several unknowns per point.
 /// 3. **Codes.** If there are at most 255 distances, one byte per entry.
 /// 4. **Wide.** Else two bytes per entry: 16 bits above the smallest distance of the slice, or, in a slice that
 ///    spans more, 14 bits above one of four distances; if that is not enough either, the slice has columns of 32 bits.
@@ -290,7 +290,7 @@ impl<V: Scalar, B: Conversions> Compressed<V, B> {
     /// # Errors
     /// If memory runs out, or if the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
-        // One count more than there are rows: its place in the scan is the total.
+        // There is one more count than rows; the scan puts the total there.
         let mut lengths = backend.zeros(self.rows + 1)?;
         let (counts, _) = B::split_mut(&mut lengths, self.rows);
         backend.compressed_lengths(self.parts(), counts)?;

@@ -1,4 +1,4 @@
-//! Conversion to and from the matrices of other crates, a feature each.
+//! Conversion to and from the matrices of other crates, with one cargo feature for each crate.
 
 #[cfg(feature = "nalgebra")]
 mod nalgebra;

@@ -35,7 +35,7 @@ impl<V: Scalar> TryFrom<&Csr<V>> for DMatrix<V> {
     }
 }
 
-/// The entries that are not zero.
+/// Converts the nonzero entries.
 ///
 /// # Errors
 /// If there are 2^32 rows or columns.

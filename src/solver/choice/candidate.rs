@@ -8,7 +8,7 @@ pub(in crate::solver) enum When {
     Always,
     /// Unless conjugate gradients have found that the matrix is not positive definite.
     Definite,
-    /// Only if they have found it.
+    /// Only if conjugate gradients have found that it is not.
     Indefinite,
     /// Only if the iterations before it were given up because this candidate is forecast to finish earlier.
     HandedOver,
@@ -26,14 +26,14 @@ impl When {
     }
 }
 
-/// Where a candidate's preconditioner comes from.
+/// The origin of a candidate's preconditioner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::solver) enum Source {
-    /// It is set up already: the one that was chosen for the matrix, or named.
+    /// It is set up already: it was chosen for the matrix, or named.
     Chosen,
-    /// It is set up already in addition to that one: the diagonal.
+    /// The diagonal, which is set up already in addition to the chosen one.
     Beside,
-    /// It is set up when its turn comes.
+    /// It is set up when the candidate is tried.
     Later,
 }
 
@@ -48,10 +48,10 @@ pub(in crate::solver) struct Candidate {
     pub(in crate::solver) when: When,
     /// The expected number of iterations.
     pub(in crate::solver) iterations: usize,
-    /// The fraction of the remaining iterations that it may take before the next candidate's turn. If there is none, it
-    /// may take all of them, and no candidate follows.
+    /// The fraction of the remaining iterations that it may take before the next candidate is tried; `None` if it may
+    /// take all of them.
     pub(in crate::solver) share: Option<f64>,
-    /// Whether it goes on beyond its share as long as the slope of the residual predicts the end within the same number
+    /// True if it goes on beyond its share as long as the slope of the residual predicts the end within the same number
     /// of iterations.
     pub(in crate::solver) may_go_on: bool,
     /// The maximum number of multiplications of a factorisation; none if it is not limited.

@@ -1,8 +1,8 @@
 //! The course of a solve: how its candidates have ended, and which one is next.
 //!
-//! It takes in events (a candidate has ended, was refused, or has shown that A is indefinite) and returns turns. It
-//! needs no matrix, so it serves solves on one machine, solves on several ranks, and the tests that replay measured
-//! solves.
+//! Its input is events (a candidate has ended, was refused, or has shown that A is indefinite), its output is turns. It
+//! needs no matrix, so it is used for solves on one machine, for solves on several ranks, and in the tests that replay
+//! measured solves.
 
 use super::{Candidate, When};
 use crate::direct::Kind;
@@ -14,7 +14,7 @@ use crate::solver::names::{Method, Precision, PreconditionerChoice};
 /// A method, its preconditioner and its precision.
 type What = (Method, PreconditionerChoice, Precision);
 
-/// A candidate's turn.
+/// The next candidate, and the iterations that it may take.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::solver) struct Turn {
     /// The candidate's index in the list.
@@ -75,7 +75,7 @@ impl Course {
     }
 
     /// The next turn in a list, beginning with the candidate `from`. `limit` is the maximum number of iterations of all
-    /// candidates together. `is_soon` tells whether a factorisation is so cheap that a method need not come before it.
+    /// candidates together. `is_soon(method)` is true if a factorisation is so cheap that it comes before this method.
     pub(in crate::solver) fn next(
         &self,
         from: usize,
@@ -100,7 +100,7 @@ impl Course {
         })
     }
 
-    /// Whether a candidate suits the matrix, as far as is known.
+    /// True if a candidate suits the matrix, as far as is known.
     fn suits(&self, plan: &Candidate) -> bool {
         match plan.when {
             When::Always => true,
@@ -111,18 +111,18 @@ impl Course {
     }
 
     /// The index of the next candidate if that is a factorisation. If several follow each other, it is the last of
-    /// them, which has the largest limit and does the same work.
+    /// them, which has the largest limit and includes the work of the others.
     fn next_factors(&self, behind: &[impl AsRef<Candidate>]) -> Option<usize> {
         let suiting = (0..).zip(behind).filter(|(_, one)| self.suits(one.as_ref()));
         suiting.take_while(|(_, one)| one.as_ref().method == Method::Direct).map(|(number, _)| number).last()
     }
 
-    /// Whether the same method was tried already with at least this many iterations.
+    /// True if the same method was tried already with at least this many iterations.
     fn has_had(&self, what: What, share: Option<usize>) -> bool {
         self.had.iter().any(|&(other, iterations)| other == what && share.is_some_and(|s| s <= iterations))
     }
 
-    /// Adds the report of a candidate to the total. Returns whether the next candidate has its turn.
+    /// Adds the report of a candidate to the total. Returns whether the next candidate is tried.
     pub(in crate::solver) fn add(&mut self, turn: &Turn, plan: &Candidate, mut report: Report) -> bool {
         self.indefinite |= matches!(report.outcome, Outcome::NotPositiveDefinite { .. });
         let is_over = is_fault(&report.outcome);
@@ -138,7 +138,7 @@ impl Course {
 }
 
 impl Turn {
-    /// Whether a candidate has used up its share without solving the system, so that the next one has its turn.
+    /// True if a candidate has used up its share without solving the system, so that the next one is tried.
     pub(in crate::solver) fn creeps(&self, plan: &Candidate, outcome: &Outcome) -> bool {
         *outcome == Outcome::IterationLimit && plan.share.is_some() && !self.is_last
     }

@@ -12,11 +12,11 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::solver) struct Hierarchy {
     pub(in crate::solver) why: &'static str,
-    /// Whether it is set up already; otherwise it is set up when its turn comes.
+    /// Whether it is set up already; otherwise it is set up when it is tried.
     pub(in crate::solver) is_made: bool,
 }
 
-/// The facts from which methods were chosen, for the report.
+/// The facts by which methods were chosen, for the report.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SystemFacts {
@@ -32,11 +32,11 @@ pub struct SystemFacts {
     pub hermitian: bool,
     /// Whether numbers are complex.
     pub complex: bool,
-    /// Whether vectors lie in the memory of a GPU.
+    /// True if vectors are in the memory of a GPU.
     pub on_device: bool,
     /// The maximum number of iterations of all methods together.
     pub iteration_limit: usize,
-    /// Why multigrid suits A; none if nothing indicates that it does.
+    /// The reason why multigrid suits A; `None` if nothing indicates that it does.
     pub multigrid: Option<&'static str>,
     /// Whether multigrid was set up when the solver was built.
     pub multigrid_is_made: bool,
@@ -62,31 +62,31 @@ impl SystemFacts {
     }
 }
 
-/// Facts of a system: [`super::candidates`] needs nothing else.
+/// The facts of a system; [`super::candidates`] depends on nothing else.
 #[derive(Debug, Clone)]
 pub(in crate::solver) struct Facts {
     pub(in crate::solver) rows: usize,
     pub(in crate::solver) columns: usize,
     pub(in crate::solver) nonzeros: usize,
     pub(in crate::solver) hermitian: bool,
-    /// Whether vectors lie in the memory of a GPU.
+    /// True if vectors are in the memory of a GPU.
     pub(in crate::solver) on_device: bool,
-    /// What the caller has named; `Auto` if nothing was named.
+    /// The method and preconditioner that the caller has named; `Auto` if none was named.
     pub(in crate::solver) method: Method,
     pub(in crate::solver) preconditioner: Name,
     pub(in crate::solver) has_near_null: bool,
     pub(in crate::solver) max_iterations: Option<usize>,
     pub(in crate::solver) right_hand_sides: usize,
-    /// Whether factorisations estimate the condition number, and the bytes that they may take.
+    /// Whether factorisations estimate the condition number, and the maximum bytes of a factorisation.
     pub(in crate::solver) condition: bool,
     pub(in crate::solver) memory: Option<u64>,
     /// The maximum number of iterations of all candidates together.
     pub(in crate::solver) iteration_limit: usize,
     /// The multigrid that suits the matrix, if one was found.
     pub(in crate::solver) hierarchy: Option<Hierarchy>,
-    /// Whether a polynomial in half the precision was chosen for conjugate gradients.
+    /// The number of steps of the polynomial in half the precision, if one was chosen for conjugate gradients.
     pub(in crate::solver) polynomial: Option<usize>,
-    /// Ranks over which the rows are distributed.
+    /// The number of ranks over which the rows are distributed.
     pub(in crate::solver) ranks: usize,
     /// Methods and preconditioners that the caller has listed; empty if all may be tried.
     pub(in crate::solver) wanted: Vec<(Method, Name)>,
@@ -140,7 +140,8 @@ impl Facts {
         self.rows > self.columns && self.is_free()
     }
 
-    /// The preconditioner that the caller wants; none if scaled columns would change which solution is found.
+    /// The preconditioner that the caller has named; no preconditioner for an underdetermined system, since scaled
+    /// columns would change which solution is found.
     pub(in crate::solver) fn wish(&self) -> Name {
         match self.preconditioner {
             _ if self.is_underdetermined() => Name::None,

@@ -14,25 +14,25 @@ use crate::solver::names::{Method, PreconditionerChoice as Name};
 
 const HANDED_OVER: &str = "given up: incomplete factors are forecast to take fewer iterations";
 
-/// The costs of iterations and of the factorisation that follows them, in seconds.
+/// Seconds of iterations and of the factorisation that follows them.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::solver) struct Costs {
-    /// Of an iteration.
+    /// Seconds of an iteration.
     pub(in crate::solver) each: f64,
-    /// Of the factorisation, a lower bound that needs no analysis.
+    /// A lower bound for the seconds of the factorisation, known without an analysis.
     pub(in crate::solver) least: f64,
-    /// Of the factorisation, if it was analysed in this solve.
+    /// Seconds of the factorisation, if it was analysed in this solve.
     pub(in crate::solver) known: Option<f64>,
-    /// Whether vectors lie in the memory of a GPU.
+    /// True if vectors are in the memory of a GPU.
     pub(in crate::solver) on_device: bool,
     /// Rows and nonzeros of the matrix.
     pub(in crate::solver) size: [usize; 2],
-    /// Of the setup of incomplete factors without fill, and of an iteration with them.
+    /// Seconds to set up incomplete factors without fill, and of an iteration with them.
     pub(in crate::solver) incomplete: (f64, f64),
 }
 
 impl Costs {
-    /// Incomplete factors that may take over from the iterations. `has_levels` tells whether multigrid comes next.
+    /// Incomplete factors that may take over from the iterations. `has_levels` is true if multigrid comes next.
     fn take_over(&self, factors: &Candidate, has_levels: bool) -> TakeOver {
         let trial = JUDGED_FROM;
         let levels = if has_levels { seconds_of_levels(self.size[1]) } else { f64::INFINITY };
@@ -59,8 +59,8 @@ pub(in crate::solver) struct Pace {
     race: Option<Race>,
     /// The last call of the race.
     call: Call,
-    /// Rows and nonzeros of a matrix on a GPU whose graph is searched after many iterations, and the number of products
-    /// with it in an iteration.
+    /// On a GPU, the rows and nonzeros of a matrix whose graph is searched after many iterations, and the number of
+    /// products with it in an iteration.
     unseen: Option<([usize; 2], f64)>,
     /// The limit of multiplications of the rival, and the rows of A, if the rival is refused by its expected cost
     /// because multigrid follows.
@@ -104,8 +104,8 @@ impl Pace {
         let candidate = |place: Option<usize>| place.and_then(|place| behind.get(place)).map(AsRef::as_ref);
         let (next, rival) = (candidate(Some(0)), candidate(of_rival));
         let then = candidate(of_rival.map(|place| place + 1));
-        // Incomplete factors that took over are set up already. So they get twice the time of multigrid if that is
-        // next.
+        // Incomplete factors that took over are set up already. They therefore get twice the time of multigrid, if that
+        // is next.
         let takes_over = plan.when == When::HandedOver && then.is_some_and(Candidate::has_levels);
         let instead = |costs: Costs| (2.0 * seconds_of_levels(costs.size[1]) / costs.each) as usize;
         let instead = costs.filter(|_| takes_over).map_or(usize::MAX, instead);
@@ -124,7 +124,7 @@ impl Pace {
         let unseen = on_device.filter(|_| plan.method != Method::Cg).map(|costs| (costs.size, products));
         let race = costs.filter(|_| turn.rival.is_some()).map(|costs| {
             let least = match costs.least {
-                // A faster factorisation would have had its turn before multigrid.
+                // A factorisation that is faster than multigrid would have come before it.
                 least if plan.has_levels() => least.max(seconds_of_levels(costs.size[1])),
                 least => least,
             };
@@ -152,7 +152,7 @@ impl Pace {
     }
 
     /// Whether the candidate goes on after an iteration; number 0 is the initial x. `guess` estimates the cost of an
-    /// order of elimination, and `analyse` returns the seconds of the factorisation or why it is refused.
+    /// ordering, and `analyse` returns the seconds of the factorisation, or the reason why it is refused.
     pub(in crate::solver) fn goes_on(
         &mut self,
         (iteration, norm): (usize, f64),

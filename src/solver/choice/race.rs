@@ -1,9 +1,9 @@
 //! A race between iterations and the factorisation that follows them in the list.
 //!
-//! The number of iterations is not known in advance. So they begin, for a fraction of the minimum time of the
-//! factorisation, and the slope of the residual gives a forecast of how many are left. If these are many, the order of
-//! elimination is computed, which the factorisation needs anyway, and from that its cost. Costs are counted in bytes
-//! and multiplications, and no clock is read, so the same input is always solved in the same way.
+//! The number of iterations is not known in advance. Therefore they begin, for a fraction of the minimum time of the
+//! factorisation, and the slope of the residual gives a forecast of how many are left. If these are many, the
+//! fill-reducing ordering is computed, which the factorisation needs anyway, and from that its cost. Costs are counted
+//! in bytes and multiplications, and no clock is read, so the same input is always solved in the same way.
 
 use crate::prices::order::OrderGuess;
 use crate::report::seconds;
@@ -12,7 +12,7 @@ use crate::solver::names::Method;
 /// How far the forecast of a kind of iterations is trusted.
 #[derive(Debug)]
 struct Trust {
-    /// The number of iterations after which their slope can tell that they are hopeless.
+    /// The number of iterations after which their slope can show that they are hopeless.
     told: usize,
     /// The fraction of the usual time of a factorisation that they may take before it is analysed. The analysis takes
     /// up to half of that time, which is lost if the iterations converge.
@@ -36,7 +36,8 @@ const DEFINITE: Trust =
     Trust { told: 30, before_analysis: 0.15, budget: 0.1, near: 0.75, most: 1.2, promising: 0.0 };
 
 /// Where multigrid works it needs 5 to 200 iterations, but early residuals do not show it: for dozens of iterations
-/// they may stagnate, or grow a hundredfold, while the error falls. So it may take half the time of the factorisation.
+/// they may stagnate, or grow a hundredfold, while the error falls. It may therefore take half the time of the
+/// factorisation.
 const LEVELS: Trust =
     Trust { told: 30, before_analysis: 1.0, budget: 0.5, near: 0.75, most: 2.5, promising: 0.0 };
 
@@ -106,7 +107,7 @@ pub(in crate::solver) struct TakeOver {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::solver) enum Call {
     GoOn,
-    /// Guess the cost of an order of elimination, and pass it to [`Race::guess`].
+    /// Guess the cost of an ordering, and pass it to [`Race::guess`].
     Guess,
     /// Analyse the factorisation, and pass its cost to [`Race::learn`].
     Analyse,
@@ -130,7 +131,7 @@ pub(in crate::solver) struct Race {
     /// The number of remaining iterations that counts as near.
     promising: f64,
     goal: f64,
-    /// The smallest residual norm so far, after each iteration.
+    /// The smallest residual norm up to each iteration.
     pub(in crate::solver) best: Vec<f64>,
     /// Forecast of the seconds that were left when they were given up.
     left: f64,
@@ -302,8 +303,8 @@ impl Race {
 mod tests {
     use super::*;
 
-    /// The first iteration from which a race does not go on, and what it calls for, where each iteration divides the
-    /// residual; none where it arrives at 1e-8 before.
+    /// The first iteration at which a race does not go on, and what it calls for, if each iteration divides the
+    /// residual by `by`. `None` if the residual reaches 1e-8 before.
     fn first_call(race: &mut Race, by: f64) -> Option<(usize, Call)> {
         (race.best.len()..)
             .map_while(|iteration| {
@@ -320,9 +321,9 @@ mod tests {
 
     #[test]
     fn iterations_that_arrive_soon_are_never_given_up() {
-        // 27 iterations of 1 ms, and 62 at least behind them.
+        // 27 iterations of 1 ms are enough, and a factorisation takes at least 62 ms.
         assert_eq!(first_call(&mut race(None), 2.0), None);
-        // 270 of them: the factorisation is analysed as soon as there is a slope, and has its turn ...
+        // 270 iterations would be needed: the factorisation is analysed as soon as there is a slope, and is tried ...
         let mut slow = race(None);
         assert_eq!(first_call(&mut slow, 1.07), Some((8, Call::Guess)));
         slow.guess(OrderGuess { seconds: 1e-3, multiplications: 1e8 });
@@ -331,7 +332,7 @@ mod tests {
         assert_eq!(slow.call(), Call::GiveUp);
         let words = slow.words().unwrap();
         assert!(words.contains("65.0 ms") && words.contains("264 ms more"), "{words}");
-        // 100 of them: they may take a little longer before it is analysed ...
+        // 100 iterations would be needed: they may take a little longer before it is analysed ...
         assert_eq!(first_call(&mut race(None), 1.2), Some((8, Call::Guess)));
         // ... unless the order is expected to take longer than the remaining iterations ...
         let mut in_space = race(None);
@@ -350,15 +351,15 @@ mod tests {
         };
         let slow = |incomplete| Race { incomplete: factors(incomplete), ..race(Some(0.2)) };
         assert_eq!(first_call(&mut slow((1e-3, 1.2e-3)), 1.4), Some((BEFORE_TAKE_OVER, Call::HandOver)));
-        // They do not if their setup takes longer than the remaining iterations, or if these are few.
+        // The factors do not take over if their setup takes longer than the rest of the iterations, or if few are left.
         assert_eq!(first_call(&mut slow((0.1, 1e-3)), 1.4), None);
         assert_eq!(first_call(&mut slow((1e-2, 1e-3)), 5.0), None);
-        // Nor if a trial in vain would cost more than a part of them.
+        // Nor do they if an unsuccessful trial would cost more than a given part of the remaining time.
         let part = |part| factors((1e-3, 1.2e-3)).map(|factors| TakeOver { part, ..factors });
         let tried = |share| first_call(&mut Race { incomplete: part(share), ..race(Some(0.2)) }, 1.4);
         assert_eq!(tried(0.5), Some((BEFORE_TAKE_OVER, Call::HandOver)));
         assert_eq!(tried(0.25), None);
-        // Where the factorisation is sooner than both it comes.
+        // If the factorisation is faster than both, it is tried.
         let mut creeping = Race { incomplete: factors((1e-3, 1e-3)), ..race(Some(62e-3)) };
         assert!(matches!(first_call(&mut creeping, 1.02), Some((_, Call::GiveUp))));
     }
@@ -366,9 +367,9 @@ mod tests {
     #[test]
     fn a_residual_that_stands_still_costs_no_more_than_its_budget() {
         assert_eq!(first_call(&mut race(Some(0.21)), 1.0), Some((11, Call::GiveUp)));
-        // Without a factorisation it has the iterations that it was given.
+        // If no factorisation is possible, all iterations of the budget are done.
         assert_eq!(first_call(&mut race(Some(f64::INFINITY)), 1.0), Some((100, Call::GiveUp)));
-        // More where the end is near, but for conjugate gradients, which multigrid comes behind: 270 iterations in all.
+        // They go on if the end is near (270 iterations in all), except conjugate gradients, which multigrid follows.
         assert_eq!(first_call(&mut race(Some(f64::INFINITY)), 1.07), None);
         let mut definite =
             Race::new((Method::Cg, false, 1e-3), (62e-3, Some(f64::INFINITY), 0.0), 1e-8, 100, Vec::new());

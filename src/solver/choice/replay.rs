@@ -1,7 +1,7 @@
-//! The choice replayed on what was measured: `benches/choice/*.csv` has what each candidate took on a collection of
-//! systems, on a machine each, and [`replay`] goes through a solve without one. So a change of prices, of budgets or of
-//! the order of candidates is judged in seconds: `cargo test choice -- --nocapture` prints the regret, which is the
-//! time of the choice divided by that of the best candidate alone.
+//! Replays the choice on measurements: `benches/choice/*.csv` has the costs of each candidate for a collection of
+//! systems, a file per machine, and [`replay`] goes through a solve without running it. A change of prices, of budgets
+//! or of the order of candidates is therefore judged in seconds: `cargo test choice -- --nocapture` prints the regret,
+//! which is the time of the choice divided by that of the best candidate alone.
 //!
 //! What was not measured is estimated: a candidate that begins with the x of another one goes on as it did from zero
 //! after reaching the same residual (measured: 0.7 to 0.9 of its iterations from zero are left, seed 31, 2026-11-28),
@@ -22,14 +22,14 @@ use crate::solver::preconditioner::most_levels;
 use num_complex::Complex;
 use std::collections::HashMap;
 
-/// Seconds of a look at the graph for each entry, and of a level of rows of incomplete factors on a device.
+/// Seconds per entry to search the graph, and per level of rows of incomplete factors on a device.
 const LOOK: f64 = 2e-8;
 const A_LEVEL: f64 = 1.2e-6;
 
-/// The relative residual that is asked for.
+/// The requested relative residual.
 const GOAL: f64 = 1e-8;
 
-/// A candidate alone.
+/// The measurements of a candidate that runs alone.
 #[derive(Debug, Clone)]
 struct Run {
     outcome: String,
@@ -37,14 +37,14 @@ struct Run {
     setup: f64,
     solve: f64,
     iterations: usize,
-    /// Forecast of an iteration: seconds, bytes.
+    /// The forecast of an iteration: seconds, and bytes.
     each: f64,
     bytes: f64,
     /// Decimal logarithms of residual norms relative to that of the start, at some iterations.
     history: Vec<(usize, f64)>,
 }
 
-/// A system, and what its candidates took.
+/// A system, and the measurements of its candidates.
 #[derive(Debug)]
 struct Case {
     name: String,
@@ -70,7 +70,7 @@ impl Run {
         self.solve / self.iterations.max(1) as f64
     }
 
-    /// The relative residual after an iteration; none beyond the end of what has ended by itself.
+    /// The relative residual after an iteration; `None` beyond the last iteration of a run that ended by itself.
     fn residual(&self, iteration: usize) -> Option<f64> {
         let behind = self.history.partition_point(|&(k, _)| k < iteration);
         let log = match (behind.checked_sub(1).map(|k| self.history[k]), self.history.get(behind)) {
@@ -89,7 +89,7 @@ impl Run {
 }
 
 impl Case {
-    /// What the candidates of a list are called in the table of runs.
+    /// The measurements of a candidate from a list, found by its name in the file.
     fn run(&self, plan: &Candidate) -> Option<&Run> {
         let name = match (plan.method, plan.preconditioner) {
             (Method::Direct, _) => "direct".into(),
@@ -115,8 +115,8 @@ impl Case {
         }
     }
 
-    /// Seconds of an analysis for a factorisation of at most `most` multiplications: it ends early if these are far
-    /// fewer than there are.
+    /// Seconds to analyse a factorisation that may take at most `most` multiplications. The analysis ends early if many
+    /// more would be needed.
     fn analysed(&self, most: Option<f64>) -> f64 {
         let is_soon_refused = most.is_some_and(|most| self.multiplications > 10.0 * most);
         if is_soon_refused { 0.3 * self.analysis } else { self.analysis }
@@ -126,12 +126,12 @@ impl Case {
         OrderGuess::new([self.facts.rows, self.facts.nonzeros], self.width)
     }
 
-    /// Seconds of a look at the graph.
+    /// Seconds to search the graph.
     fn looked(&self) -> f64 {
         LOOK * self.facts.nonzeros as f64
     }
 
-    /// Whether incomplete factors without fill are refused on a device, since their rows wait for each other.
+    /// True if incomplete factors without fill are refused on a device, because too many rows wait for each other.
     fn is_refused(&self, plan: &Candidate, run: &Run) -> bool {
         let most = most_levels(self.facts.rows, self.facts.on_device).min(TRIED_LEVELS) as f64;
         self.facts.on_device && plan.preconditioner == Name::Ilu && run.iteration() > A_LEVEL * most
@@ -159,14 +159,14 @@ impl Case {
         }
     }
 
-    /// The best candidate alone, and its seconds.
+    /// The name of the fastest candidate that runs alone, and its seconds.
     fn best(&self) -> Option<(&str, f64)> {
         let solved = self.runs.iter().filter(|(name, run)| *name != "auto" && run.converged());
         let solved = solved.map(|(name, run)| (&**name, run.total));
         solved.min_by(|(_, one), (_, other)| one.total_cmp(other))
     }
 
-    /// Seconds of the choice, and its way.
+    /// Replays the choice. Returns its seconds, and the candidates that it tried.
     fn replay(&self) -> (f64, String) {
         let list = candidates(&self.facts);
         let (mut course, mut from) = (Course::new(0, None), 0);
@@ -227,7 +227,7 @@ impl Case {
         (f64::INFINITY, way.join(", "))
     }
 
-    /// What a candidate comes to: its outcome, its iterations, and what is said of it.
+    /// Returns the outcome of a candidate, its iterations, and a remark.
     fn iterate(
         &self,
         plan: &Candidate,
@@ -245,7 +245,7 @@ impl Case {
         for iteration in 0.. {
             let norm = match run.residual(iteration + before) {
                 Some(residual) => residual,
-                // It has ended by itself.
+                // The candidate has ended by itself.
                 None => {
                     let outcome = match &*run.outcome {
                         "converged" => Outcome::Converged,
@@ -350,20 +350,20 @@ fn read(text: &str) -> Vec<Case> {
     cases
 }
 
-/// The median, the one that nine tenths are below, and the largest.
+/// The median, the 90 % quantile, and the maximum.
 fn summary(mut regrets: Vec<f64>) -> [f64; 3] {
     regrets.sort_by(f64::total_cmp);
     let at = |share: f64| regrets[((regrets.len() - 1) as f64 * share).round() as usize];
     [at(0.5), at(0.9), at(1.0)]
 }
 
-/// Regret of the half that nothing is fitted on: as it is replayed now, and as it was when the file was measured.
+/// The regret on the half to which nothing is fitted: as replayed now, and as measured when the file was made.
 fn regret(machine: &str, text: &str) -> [f64; 3] {
     let (mut replayed, mut measured, mut fitted) = (Vec::new(), Vec::new(), Vec::new());
     for case in read(text) {
         let (Some((name, best)), Some(auto)) = (case.best(), case.runs.get("auto")) else { continue };
         let (seconds, way) = case.replay();
-        // Below these seconds a clock tells nothing.
+        // Shorter times cannot be measured reliably.
         let best = best.max(5e-3);
         let of = |seconds: f64| (seconds / best).max(1.0);
         println!(

@@ -1,4 +1,4 @@
-//! The candidates for each kind of system, in the order in which they are tried.
+//! The candidates for each type of system, in the order in which they are tried.
 
 use super::distributed::distributed;
 use super::wanted::wanted;
@@ -47,7 +47,7 @@ const SADDLES: &str = "an incomplete factorisation with fill, which suits some s
 pub(in crate::solver) const LEVELS: &str =
     "conjugate gradients are slow here: multigrid takes few iterations";
 
-/// What may solve a system, in the order in which it is tried.
+/// The candidates for a system, in the order in which they are tried.
 pub(in crate::solver) fn candidates(facts: &Facts) -> Vec<Candidate> {
     match (facts.method, facts.first_method()) {
         _ if !facts.wanted.is_empty() => wanted(facts),
@@ -146,7 +146,7 @@ fn behind_cg(facts: &Facts) -> Vec<Candidate> {
             list.push(Candidate { method: Method::Gmres, when: When::HandedOver, ..factors });
         }
     } else if facts.on_device && n <= MEDIUM {
-        // Thousands of iterations take as long as an order of elimination, which is computed on the host.
+        // Thousands of iterations take as long as an ordering, which is computed on the host.
         let share = Some(facts.patience(before_factors_on_device(n, facts.nonzeros)));
         list.push(Candidate { share, may_go_on: true, when: When::Indefinite, ..minres });
         if facts.may_take_factors() {
@@ -359,18 +359,19 @@ impl Facts {
         Candidate { method, source, iterations: 1, flops: Some(flops), ..self.first(Name::None, why) }
     }
 
-    /// Whether iterations on a device come before the factorisation of a matrix that is not Hermitian, because its
-    /// order is computed on the host. With several right-hand sides they do not: one factorisation serves all of them.
+    /// True if iterations on a device come before the factorisation of a matrix that is not Hermitian, because its
+    /// ordering is computed on the host. With several right-hand sides they do not, because all of them use one
+    /// factorisation.
     fn iterates_first(&self) -> bool {
         self.on_device && self.method == Method::Auto && self.right_hand_sides <= 1
     }
 
-    /// The fraction of all iterations that is this number.
+    /// This number of iterations as a fraction of the maximum number.
     pub(super) fn share(&self, most: f64) -> f64 {
         (most / self.iteration_limit as f64).min(1.0)
     }
 
-    /// The fraction of all iterations that a method gets if others may solve the system; at most `most` iterations.
+    /// The fraction of all iterations that a method may take if others may solve the system; at most `most` iterations.
     pub(super) fn patience(&self, most: f64) -> f64 {
         SHARE.min(self.share(most))
     }

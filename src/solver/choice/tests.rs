@@ -1,11 +1,11 @@
-//! The order of candidates for systems that are numbers alone.
+//! The order of candidates for systems that are given by their facts only.
 
 use super::table::{CLASSICAL, GRIDS, SYMMETRIZED};
 use super::*;
 use crate::prices::budgets::SHARE;
 use crate::solver::names::{Method, PreconditionerChoice as Name};
 
-/// Of `n` unknowns with seven entries a row, on a CPU, where the caller has named nothing.
+/// The facts of a system with `n` unknowns and seven entries per row, on a CPU, for which the caller has named nothing.
 pub(super) fn facts(n: usize, hermitian: bool) -> Facts {
     Facts {
         rows: n,
@@ -28,7 +28,7 @@ pub(super) fn facts(n: usize, hermitian: bool) -> Facts {
     }
 }
 
-/// Methods and preconditioners in a line; `?` where a candidate is for some events alone.
+/// Methods and preconditioners in one line; `?` marks a candidate that is only tried after some event.
 fn order(facts: &Facts) -> String {
     let words = |candidate: &Candidate| {
         let event = if matches!(candidate.when, When::Always) { "" } else { "?" };
@@ -69,7 +69,7 @@ fn a_device_iterates_before_an_order_of_elimination_is_found_on_the_host() {
         "{}",
         order(&general)
     );
-    // One factorisation serves many right-hand sides.
+    // One factorisation is enough for many right-hand sides.
     let many = Facts { right_hand_sides: 100, ..general };
     assert!(order(&many).starts_with("direct gmres "), "{}", order(&many));
 }
@@ -115,7 +115,8 @@ fn every_candidate_but_the_last_leaves_something_to_the_next() {
         let (last, others) = all.split_last().unwrap();
         assert!(last.share.is_none() && last.method == Method::Lsmr);
         let ends = |candidate: &Candidate| candidate.share.is_none() && candidate.flops.is_none();
-        // Conjugate gradients end in a fault where they do not serve, and creep where nothing is faster.
+        // Only conjugate gradients may take all iterations: they break down if they do not suit the matrix, and if they
+        // converge slowly, nothing is faster.
         assert!(others.iter().all(|other| !ends(other) || other.method == Method::Cg));
     }
 }

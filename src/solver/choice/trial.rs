@@ -11,7 +11,7 @@ const BEGUN: (usize, f64) = (30, 0.9);
 
 /// After this fraction of its iterations multigrid is judged by the slope of the smallest residual over the last third
 /// of them: with a few flat elements, or coefficients that jump by 10^6, conjugate gradients stagnate for dozens of
-/// iterations and then converge. So multigrid that will not converge is given up after half of its budget.
+/// iterations and then converge. Multigrid that will not converge is therefore given up after half of its budget.
 const JUDGED: f64 = 0.5;
 const THIRD: usize = 3;
 
@@ -25,7 +25,7 @@ pub(super) const JUDGED_FROM: usize = 20;
 
 /// The trial of a candidate that the solver has chosen.
 pub(in crate::solver) enum Trial {
-    /// No trial: the candidate has all of its iterations.
+    /// No trial: the candidate may take all of its iterations.
     None,
     /// A trial of multigrid, with at most `most` iterations.
     Levels {
@@ -33,14 +33,14 @@ pub(in crate::solver) enum Trial {
         monotone: bool,
         goal: f64,
         most: usize,
-        /// The smallest residual norm so far, after each iteration.
+        /// The smallest residual norm up to each iteration.
         best: Vec<f64>,
     },
     /// A trial of incomplete factors, which are given up if more iterations are left than they may take.
     Factors {
         goal: f64,
         most: usize,
-        /// The smallest residual norm so far, after each iteration.
+        /// The smallest residual norm up to each iteration.
         best: Vec<f64>,
     },
     /// A trial of iterations that go on beyond `most` as long as their slope predicts the end within the same number.
@@ -49,7 +49,7 @@ pub(in crate::solver) enum Trial {
         most: usize,
         /// The number of remaining iterations with which they go on in any case.
         near: f64,
-        /// The smallest residual norm so far, after each iteration.
+        /// The smallest residual norm up to each iteration.
         best: Vec<f64>,
     },
     /// A trial that was given up, with the forecast of the remaining iterations if there is one.
@@ -68,8 +68,7 @@ impl Trial {
     }
 
     /// A trial of iterations that may go on beyond `most`, until the residual norm is `goal`. Multigrid takes as long
-    /// as
-    /// `levels` of them.
+    /// as `levels` of them.
     pub(in crate::solver) fn of_budget(goal: f64, most: usize, levels: f64) -> Self {
         Trial::Budget { goal, most, near: NEAR * levels, best: Vec::new() }
     }
@@ -91,7 +90,7 @@ impl Trial {
         }
     }
 
-    /// Whether it is given up after this iteration.
+    /// True if it is given up after this iteration.
     pub(in crate::solver) fn is_futile(&mut self, iteration: usize, norm: f64) -> bool {
         let mut more = None;
         let futile = match self {
@@ -198,7 +197,8 @@ mod tests {
             0..=60 => 0.036 * 1.07_f64.powi(k as i32),
             k => 2.1 * 0.68_f64.powi(k as i32 - 60),
         };
-        // In the plane with flat ones at the hull, b = ones: from 1 to 383, 2.8 and 0.97, and 5e-2, for 20 iterations.
+        // In the plane, with flat triangles at the hull and b = ones: from 1 to 383, 2.8 and 0.97, and 5e-2, for 20
+        // iterations.
         let in_plane = |k: usize| match k {
             0 => 1.0,
             1 => 383.0,

@@ -1,4 +1,4 @@
-//! Candidates that are refused by the expected cost of a factorisation, before an order of elimination is computed.
+//! Candidates that are refused because of the expected cost of a factorisation, before an ordering is computed.
 
 use super::Candidate;
 use crate::prices::budgets::{PART, expected_factors_beside_device};
@@ -10,8 +10,8 @@ use crate::solver::names::Method;
 /// Seconds of a trial of incomplete factors without fill or of BiCGSTAB on a device (H200, 10 to 13 ms, 2026-11-28).
 const TRIAL: f64 = 12e-3;
 
-/// The reason to refuse a factorisation with at most `most` multiplications before its order is computed, if there is
-/// one. It is for factorisations that are followed by multigrid, so the time for the order counts as part of the
+/// The reason to refuse a factorisation with at most `most` multiplications before its ordering is computed, if there
+/// is one. It is for factorisations that multigrid follows, so the time to compute the ordering counts as part of the
 /// factorisation.
 pub(in crate::solver) fn refuses_factors(guess: &OrderGuess, most: f64, rows: usize) -> Option<String> {
     let is_small = (rows as f64).powi(3) <= most;

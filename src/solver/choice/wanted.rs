@@ -6,7 +6,8 @@ use crate::prices::budgets::SHARE;
 use crate::solver::names::{Method, PreconditionerChoice as Name};
 
 /// A candidate for each pair of a method and a preconditioner. `Auto` stands for the method and the preconditioner with
-/// which a solver begins. Each one gets its share of the remaining iterations, the last one all of them.
+/// which a solver begins. Each candidate may take the same fraction of the iterations that remain, and the last one all
+/// of them.
 pub(super) fn wanted(facts: &Facts) -> Vec<Candidate> {
     let pair = |&(method, name): &(Method, Name)| {
         let method = if method == Method::Auto { facts.first_method() } else { method };

@@ -32,7 +32,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         let pays = grid.is_some_and(|(grid, _)| {
             grids_pay::<T>(grid.sizes, a.nonzeros(), price, (on_device, self.hermitian))
         });
-        // With much on the diagonal the iterations are few.
+        // If diagonal entries are large, few iterations are needed.
         let suits = pays
             && if self.hermitian {
                 !Mesh::of(backend, a)?.is_soon_done()
@@ -51,7 +51,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         Ok(self.suits_levels_of_a_grid::<T, T>(a)?.is_some())
     }
 
-    /// Multigrid for a large matrix that row factors make Hermitian.
+    /// Multigrid for a large matrix that becomes Hermitian if its rows are scaled.
     pub(super) fn levels_of_scaled_rows<V: Scalar + Widen<T>, T: Scalar>(
         &mut self,
         a: &Csr<V, B>,
@@ -92,7 +92,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         })
     }
 
-    /// Returns whether multigrid may be chosen at once if conjugate gradients would take many iterations.
+    /// Returns whether multigrid may be the first choice if conjugate gradients would take many iterations.
     fn may_take_levels_of_a_mesh(&self, nonzeros: usize) -> bool {
         let facts = self.facts(nonzeros);
         facts.rows > SMALL && facts.first_method() == Method::Cg && facts.hermitian && facts.may_take_levels()
@@ -105,15 +105,15 @@ impl<B: SolverBackend> Planner<'_, B> {
         }
         let mut mesh = Mesh::of(self.backend, a)?;
         if !<B as PreconditionSteps>::BYTES_TELL && !mesh.wants_levels::<V>(None) {
-            // On a device the rows are already in a good order, or it does not matter.
+            // On a device no path is needed: the rows are in a good order already, or their order does not matter.
             mesh = mesh.with_path(self.backend, a)?;
         }
         self.mesh = Some(mesh);
         Ok(mesh)
     }
 
-    /// The gain from named multigrid in products, if the order of rows matters: on the host, with nodes that
-    /// renumbering does not split; else 0.
+    /// Returns the number of products that multigrid named by the caller gains from a better order of rows. It is 0 on
+    /// a device, where the order does not matter, and for nodes of several unknowns, which renumbering would split.
     pub(in crate::solver) fn products_of_named_levels<T: Scalar>(&self, a: &Csr<T, B>) -> Result<usize> {
         let named = matches!(self.wishes.preconditioner, Name::Multigrid(choice) if choice.unknowns <= 1);
         let suits = named && self.shape.0 == self.shape.1 && !<B as PreconditionSteps>::BYTES_TELL;

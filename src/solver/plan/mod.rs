@@ -75,11 +75,11 @@ pub(super) struct Planner<'a, B: SolverBackend> {
 }
 
 impl<B: SolverBackend> Planner<'_, B> {
-    /// Prepares a matrix whose values stay.
+    /// Prepares a matrix whose values will not be replaced.
     pub(super) fn system<T: Scalar>(&mut self, a: Csr<T, B>) -> Result<System<T, B>> {
         let auto = self.wishes.format == AUTO;
-        // Small integers and binary fractions, as in stencils, fit a narrower type without loss: the same bits of x
-        // from fewer bytes.
+        // Small integers and binary fractions, as in stencils, fit a narrower type without loss: x has the same bits,
+        // and fewer bytes are moved.
         let backend = self.backend;
         let narrow =
             timed(

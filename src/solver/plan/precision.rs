@@ -59,7 +59,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         Ok(System { stored, stages, facts, choice })
     }
 
-    /// Stages with the matrix rounded in the inner solve and unrounded outside.
+    /// Stages of iterative refinement, with the rounded matrix in the inner solve and the unrounded one outside.
     fn mixed<T, V>(
         &mut self,
         a: Csr<V, B>,

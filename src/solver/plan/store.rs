@@ -59,7 +59,7 @@ impl<B: SolverBackend> Planner<'_, B> {
             AUTO => self.automatic::<V, T>(a)?,
             name => (matrix::convert::<T, B, V>(backend, name, a)?, None),
         };
-        // A format chosen for one right-hand side is replaced by the one that is fast for several at once.
+        // A format chosen for one right-hand side is replaced by the one that is fast for several together.
         let in_half = matches!(wish, Name::ChebyshevSingle(_));
         let at_once = match choice {
             Some(_) if alone && !in_half && method == Method::Cg => {

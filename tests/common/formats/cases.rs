@@ -174,5 +174,5 @@ pub fn reference<V: Scalar, T: Scalar>(
     sums.into_iter().map(|(value, _, size, count)| Expected { value, bound: bound(size, count) }).collect()
 }
 
-/// The host, for bodies that are generic.
+/// The host, for generic test bodies.
 pub const HOST: Host = Host;

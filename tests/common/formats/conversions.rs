@@ -7,7 +7,7 @@ use residua::matrix::{self, Compressed, Csr, Sell};
 use residua::scalar::Scalar;
 use residua::{Error, Host};
 
-/// Every format and several sections, for every width of values.
+/// Every format, and SELL with several slice heights, for every width of values.
 pub fn round_trip_cases<B: Products + Conversions>(backend: &B) {
     round_trips::<f64, _>(backend, ragged());
     round_trips::<f32, _>(backend, ragged());
@@ -134,7 +134,7 @@ pub fn band(n: usize, skipped: usize) -> Csr<f64> {
     Csr::from_parts(n, n, offsets, indices, values).unwrap()
 }
 
-/// The transposes of some matrices, and their transposes.
+/// Checks the transposes of some matrices, and the transposes of these.
 pub fn transposes_of<B: Conversions>(backend: &B, matrices: Vec<(&str, Csr<f64>)>) {
     for (name, a) in matrices {
         let device = on(backend, &a);
@@ -172,8 +172,8 @@ pub fn large_cases<B: Products + Conversions>(backend: &B) {
             for _ in 0..2 {
                 let stored = format.build(backend, &device).unwrap();
                 let padding = match format.name() {
-                    // The usual height of SELL's sections is that of the backend, so it is compared with the host's
-                    // SELL of that height.
+                    // The default slice height of SELL depends on the backend, so the host's SELL is built with the
+                    // same height.
                     Sell::<f64>::NAME => {
                         let there = Sell::from_csr(backend, &device).unwrap();
                         Sell::with_chunks(&Host, &a, there.height(), there.window()).unwrap().padding()

@@ -1,4 +1,4 @@
-//! Matrices that are their own transposes, of which diagonals store half, compared with all of them stored.
+//! Symmetric matrices of which the diagonal format stores one half, compared with the format that stores all entries.
 
 use super::cases::{back, bits, on, to_complex};
 use super::conversions::bits_of;
@@ -165,7 +165,7 @@ pub fn nearly_symmetric<B: Products + Conversions + VectorOps>(backend: &B) {
             }
         }
     }
-    // Hermitian, and its own transpose's conjugate.
+    // A complex symmetric matrix is stored by half, but a Hermitian one is not.
     let mut rows = symmetric::<Complex<f64>>(300, &[0, 1, 17], 5);
     let all = on(backend, &csr(&rows));
     assert!(Dia::half_from_csr(backend, &all).unwrap().is_some());

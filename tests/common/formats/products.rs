@@ -11,7 +11,7 @@ use residua::scalar::{Scalar, Widen};
 /// A matrix in any format.
 pub type Stored<T, B, V> = Box<dyn SparseMatrix<T, B, V>>;
 
-/// The matrix in every format that can store it, and SELL with other sections.
+/// The matrix in every format that can store it, and in SELL with other slices.
 pub fn stored<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
     backend: &B,
     a: &Csr<V, B>,
@@ -108,7 +108,7 @@ pub fn padding_never_meets_x<B: Products + Conversions>(backend: &B) {
     }
 }
 
-/// y = A x and x.y at once give the same y as the plain product, and x.y within rounding.
+/// The fused product and dot product give the same y = A x as the plain product, and x.y within rounding.
 pub fn fused<T: Scalar, B: Products + Conversions + VectorOps>(backend: &B) {
     fused_of::<T, B>(backend, ragged());
 }

@@ -97,7 +97,7 @@ pub fn classical_edges<B: Able>(backend: &B) {
         Multigrid::new(backend, &there, &classical().weights(0)),
         Err(Error::InvalidArgument(_))
     ));
-    // Unknowns without any to interpolate from: diagonal entries, couplings with the diagonal's sign, one row.
+    // Unknowns that can't be interpolated: a diagonal matrix, couplings with the sign of the diagonal, a single row.
     let few = classical().coarsest_rows(1);
     for a in [
         generate::diagonal(300).unwrap(),

@@ -34,7 +34,7 @@ pub fn the_hierarchy_of_the_host<B: Able>(backend: &B) {
 }
 
 /// Classical levels: with few and with many weights, and with more coarse unknowns around a row than the tables of a
-/// device have places at first.
+/// device can hold at first.
 fn same_classical_hierarchies<B: Able>(backend: &B) {
     let shifted = generate::helmholtz_absorbing([12, 12, 12], 20.0).unwrap();
     let one = options().boxes(false).narrow(false).coarsest_rows(50).coarsening(Coarsening::Classical);

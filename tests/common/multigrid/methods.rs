@@ -66,7 +66,7 @@ pub fn meshes_in_a_wind<B: Able>(backend: &B) {
         let took = solved_by_gmres(backend, &a, &m);
         println!("wind {wind}: {took} iterations, {}", m.facts());
         assert!(took <= most, "wind {wind}: {took} iterations, {}", m.facts());
-        // Its levels belong to another matrix, which is made anew for new values.
+        // Its levels belong to another matrix, which is computed again for new values.
         let before = applied(backend, &m);
         m.share(Arc::new(on_host.to_backend(backend).unwrap())).unwrap();
         assert!(applied(backend, &m) == before);
@@ -103,8 +103,8 @@ fn with_a_wind(a: &Csr<f64>) -> Csr<f64> {
     Csr::from_parts(a.rows(), a.columns(), offsets, columns, values).unwrap()
 }
 
-/// A hierarchy for general matrices that was made for a Hermitian one takes non-Hermitian values as well as one that
-/// was made for those.
+/// If a hierarchy for general matrices was set up for a Hermitian matrix, an update with non-Hermitian values gives the
+/// same as a new hierarchy for these.
 pub fn new_values_that_are_not_hermitian<B: Able>(backend: &B) {
     let on = |a: &Csr<f64>| a.to_backend(backend).unwrap();
     for (a, options) in [

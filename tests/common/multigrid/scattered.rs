@@ -1,4 +1,4 @@
-//! Inverses of blocks of unknowns with any numbers, and products with them, compared with loops over dense blocks.
+//! Inverses of blocks of arbitrary unknowns, and products with them, compared with loops over dense blocks.
 
 use super::Able;
 use crate::random::Random;

@@ -1,4 +1,4 @@
-//! Reductions: of all, of segments, of runs of equal keys.
+//! Reductions of whole arrays, of segments, and of runs of equal keys.
 
 use super::{down, fold, narrow, random_offsets, runs, sizes, up};
 use crate::random::Random;

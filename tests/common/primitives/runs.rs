@@ -62,7 +62,8 @@ pub fn mark_refusals<B: RunSums>(b: &B) {
     assert!(b.mark_runs(&up(b, &[0_u32]), &mut sources, &mut b.zeros(2).unwrap()).is_err());
 }
 
-/// The starts of runs, their marked sources, and the number of runs before each tile of sources.
+/// Returns the starts of runs, the sources with the highest bit set where a run begins, and the number of runs that
+/// begin before each tile of sources.
 fn marked<B: RunSums>(b: &B, starts: &[u32], sources: &[u32]) -> (B::Vec<u32>, B::Vec<u32>, B::Vec<u32>) {
     let (starts, mut marked) = (up(b, starts), up(b, sources));
     let mut before = b.zeros(sources.len().div_ceil(RUN_TILE)).unwrap();

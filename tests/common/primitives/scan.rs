@@ -1,4 +1,4 @@
-//! Scans: of all, and of segments.
+//! Scans of whole arrays, and of segments.
 
 use super::{down, narrow, random_offsets, sizes, up};
 use crate::random::Random;

@@ -17,7 +17,7 @@ fn hessenberg_columns<T: Scalar>(random: &mut Random, m: usize) -> Vec<Vec<T>> {
         .collect()
 }
 
-/// The minimum of |b - H y|, by Gram-Schmidt, twice.
+/// The minimum of |b - H y|, by Gram-Schmidt with reorthogonalisation.
 fn least_residual<T: Scalar>(columns: &[Vec<T>], beta: f64) -> f64 {
     let rows = columns.len() + 1;
     let mut basis: Vec<Vec<Wide>> = Vec::new();

@@ -7,7 +7,7 @@ mod pairs;
 mod programs;
 mod updates;
 
-#[allow(unused_imports)] // not every program of tests calls all of them
+#[allow(unused_imports)] // not every test program calls all of them
 pub use self::{bases::*, dense::*, pairs::*, programs::*, updates::*};
 
 use num_complex::Complex;
@@ -23,8 +23,8 @@ const GUARD: usize = 5;
 
 type Wide = Complex<f64>;
 
-/// Passes the names of all cases to a macro, after the macro's own words.
-#[allow(unused_macros)] // not every program of tests lists the cases
+/// Calls a macro with its own arguments, followed by the names of all cases.
+#[allow(unused_macros)] // not every test program uses this list
 macro_rules! each_vector_case {
     ($then:ident $($words:tt)*) => {
         $then! {
@@ -126,7 +126,7 @@ pub fn recorded_recurrence<B: VectorOps>(b: &B) {
     }
     let state = b.download(&state).unwrap();
     assert_eq!((state[0], state[Slot::ENDED.place()], state[turn.place()]), (1.0, 1.0, 4.0));
-    // Four turns: steps of 1/2, -1/2, 1/2, -1/2.
+    // Four iterations, with steps of 1/2, -1/2, 1/2, -1/2.
     assert_eq!(b.download(&y).unwrap(), vec![1.0; N]);
     let total: f64 = (0..N).map(|i| (i % 7) as f64).sum();
     assert_eq!((state[step.place()], state[dot.place()]), (0.5, total));

@@ -83,7 +83,7 @@ impl<T: Scalar> Case<T> {
         };
         let (inputs, outputs) =
             ((0..inputs).map(&mut vector).collect(), (inputs..vectors).map(vector).collect());
-        // Programs have been created, so that the state has room for all their slots.
+        // The programs were created before, so the state includes all their slots.
         let mut state: Vec<T> = slots.layout.initial(T::Real::from_f64(0.0));
         slots.factors.iter().for_each(|slot| state[slot.place()] = random.scalar());
         slots.sums.iter().for_each(|slot| state[slot.place()] = random.scalar());
