@@ -4,20 +4,21 @@ use crate::matrix::FORMAT_NAMES;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use std::str::FromStr;
 
-/// The name of a format, or `auto`.
+/// The name of a format, `auto` or `measured`.
 pub(crate) fn parse_format(text: &str) -> Result<String, String> {
-    if text == "auto" || FORMAT_NAMES.contains(&text) {
+    if AUTOMATIC.contains(&text) || FORMAT_NAMES.contains(&text) {
         Ok(text.to_string())
-    } else if text == "slim" {
-        Ok("compressed".to_string()) // the format's name until version 0.1, kept for one version
     } else {
-        Err(format!("choose auto, {}", FORMAT_NAMES.join(", ")))
+        Err(format!("choose auto, measured, {}", FORMAT_NAMES.join(", ")))
     }
 }
 
-/// The names of the formats, with `auto`.
+/// Words for a format that residua chooses.
+const AUTOMATIC: [&str; 2] = ["auto", "measured"];
+
+/// The names of the formats, with `auto` and `measured`.
 pub(crate) fn formats() -> impl Iterator<Item = &'static str> {
-    std::iter::once("auto").chain(FORMAT_NAMES.iter().copied())
+    AUTOMATIC.into_iter().chain(FORMAT_NAMES.iter().copied())
 }
 
 /// A parser for values that are named by words.
@@ -69,7 +70,7 @@ mod tests {
     #[test]
     fn formats_go_by_their_names_and_a_former_one() {
         assert_eq!(parse_format("sell").unwrap(), "sell");
-        assert_eq!(parse_format("slim").unwrap(), "compressed");
+        assert_eq!(parse_format("measured").unwrap(), "measured");
         assert!(parse_format("best").unwrap_err().contains("compressed"));
     }
 }

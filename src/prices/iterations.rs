@@ -19,8 +19,9 @@ pub(crate) const WITH_LEVELS: (f64, f64) = (6e-5, 2.0);
 /// twice as long; most of the others are factorised several times, with an increasing diagonal.
 pub(crate) const WITHOUT_FILL: [f64; 2] = [6e-8, 3e-8];
 
-/// The factor by which incomplete factors without fill reduce the iterations with the diagonal: 3 to 11 on the systems
-/// of `benches/choice/cpu.csv` that both solve, with a median of 4.5 (2026-11-28); less on a third of real matrices.
+/// ILU(0) and IC(0) need this many times fewer iterations than the diagonal. On the systems of `benches/choice/cpu.csv`
+/// that both solve, the factor is 3 to 11 with a median of 4.5 (2026-11-28); on a third of the matrices from
+/// applications it is smaller.
 pub(crate) const FEWER_WITHOUT_FILL: f64 = 4.0;
 
 /// Factors with fill on a CPU: seconds of their setup per entry of A (measured: 0.1e-6 to 10e-6), the time of an

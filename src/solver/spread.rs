@@ -260,10 +260,9 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             if wishes.format != AUTO {
                 return Ok(Box::new(own));
             }
-            // Ranks share the memory bandwidth of a machine, so a trial would give varying results.
             let options = ChoiceOptions::default()
                 .products(expected_products(a.rows(), 1, wishes.max_iterations))
-                .measured(<B as PreconditionSteps>::BYTES_TELL);
+                .measured(false);
             // Values that a narrower type holds exactly are stored in it, as on one process. x has the same bits.
             let narrow = if <B as PreconditionSteps>::BYTES_TELL {
                 Err(own)

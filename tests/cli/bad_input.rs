@@ -190,7 +190,7 @@ fn messages_tell_what_to_do() {
     let run = f.fails(2, "solve a.mtx --tolerance -1");
     assert!(run.stderr.contains("a tolerance must be at least 0"), "{}", run.stderr);
     let run = f.fails(2, "bench a.mtx --device cpu --formats cusparse");
-    assert!(run.stderr.contains("choose auto, csr, "), "{}", run.stderr);
+    assert!(run.stderr.contains("choose auto, measured, csr, "), "{}", run.stderr);
 }
 
 #[test]

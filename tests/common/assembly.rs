@@ -263,8 +263,8 @@ pub fn resident_cases<B: Assemble>(b: &B) {
     assert!(error.contains("column 4"), "{error}");
 }
 
-/// A caller's arrays in compressed rows or columns with any order within a row, or in triplets: the first and second
-/// array, and the numbers of the entries in the order of the values.
+/// Returns the two index arrays in which a caller would pass these triplets in this layout (compressed rows or columns,
+/// unsorted within each, or triplets), and the index of the triplet that belongs to each value.
 fn laid_out(t: &Triplets<f64>, layout: Layout) -> (Vec<u64>, Vec<u64>, Vec<usize>) {
     let (is, js, _) = t.parts();
     let (lines, across, count) = match layout {

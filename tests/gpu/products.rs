@@ -315,7 +315,7 @@ pub fn sums_of_many_blocks(b: &Cuda) {
     }
 }
 
-/// The first use of a product is inside a recording, where it determines the shape of the rows.
+/// The first product with a matrix examines the lengths of its rows. Here that happens inside a recording.
 pub fn recorded_first(b: &Cuda) {
     let mut lengths = vec![4; 3000];
     lengths[17] = 2900;

@@ -59,7 +59,7 @@ impl<B: Products + Conversions> Bench<B> {
         }
         let csr = lines.iter().find(|line| line.format == REFERENCE).and_then(|line| line.product_seconds);
         drop(a);
-        if arguments.wants("auto") {
+        if arguments.wants("measured") {
             let options = ChoiceOptions::default().products(MANY).cache(false);
             let plain = host.to_backend(&self.backend)?;
             let plain_options = options.clone().compression(false);
@@ -67,11 +67,11 @@ impl<B: Products + Conversions> Bench<B> {
             lines.push(match host.to_narrow() {
                 Some(a) => {
                     let a = a.into_backend(&self.backend)?;
-                    self.choice::<T, V::Narrow>(&start, "auto", a, &options, csr, &mut notes)?
+                    self.choice::<T, V::Narrow>(&start, "measured", a, &options, csr, &mut notes)?
                 }
                 None => {
                     let a = host.to_backend(&self.backend)?;
-                    self.choice::<T, V>(&start, "auto", a, &options, csr, &mut notes)?
+                    self.choice::<T, V>(&start, "measured", a, &options, csr, &mut notes)?
                 }
             });
         }
@@ -172,6 +172,6 @@ fn note<T: Scalar, V: Scalar>(
         _ => String::new(),
     };
     let what =
-        if word == "plain" { "the automatic choice without compression" } else { "the automatic choice" };
+        if word == "plain" { "the measured choice without compression" } else { "the measured choice" };
     format!("{word} ({what}{stored}): {report}{gain}")
 }

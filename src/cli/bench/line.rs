@@ -11,8 +11,7 @@ pub(super) struct Line {
     pub(super) columns: usize,
     pub(super) nonzeros: usize,
     pub(super) device: String,
-    /// The format's name; `auto:sell` for the automatic choice if it chose sell, `plain:sell` for the automatic choice
-    /// without compression.
+    /// The format's name; `measured:sell` if a trial chose sell, `plain:sell` if a trial without compression did.
     pub(super) format: String,
     pub(super) r#type: String,
     /// Bytes of storage.

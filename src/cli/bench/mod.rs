@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     /// limit, not latency
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     copies: u32,
-    /// Formats to compare, separated by commas: names of formats, auto (the automatic choice) [default: all]
+    /// Formats to compare, separated by commas: names of formats, measured (the fastest of a trial) [default: all]
     #[arg(long, value_delimiter = ',', value_parser = parse_format)]
     formats: Vec<String>,
     /// Types of values and vectors, separated by commas; mixed is values in f32, vectors and sums in f64

@@ -52,8 +52,9 @@ pub(super) fn story(story: &Story<'_>) -> String {
             ),
         );
     }
-    // A measured choice is mentioned; keeping CSR without a measurement is not.
-    if let Some(choice) = story.choice.filter(|choice| choice.basis != Basis::Model) {
+    // Keeping CSR is only mentioned after a trial.
+    let is_mentioned = |choice: &&ChoiceReport| choice.basis != Basis::Model || choice.format != "csr";
+    if let Some(choice) = story.choice.filter(is_mentioned) {
         tell("format", choice.to_string());
     }
     tell("device", format!("{}{}", answer.device, not_on_gpu(story.no_gpu)));

@@ -25,7 +25,7 @@ pub(in super::super) struct Tree {
     pub(super) symmetric: bool,
     /// The old index of each column; children come before parents.
     pub(super) order: Vec<u32>,
-    /// The first column of each supernode, and the number of columns.
+    /// Supernode s has the columns `begin[s]..begin[s + 1]`.
     pub(super) begin: Vec<u32>,
     /// The parent of each supernode, which takes its contribution.
     pub(super) parents: Vec<u32>,

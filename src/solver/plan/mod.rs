@@ -24,8 +24,16 @@ use crate::scalar::{Element, Scalar};
 use std::time::Instant;
 pub(super) use store::in_one_call;
 
-/// The name with which the solver chooses the format.
+/// The name with which the solver chooses the format by a model, so that the same matrix always has the same format.
 pub(super) const AUTO: &str = "auto";
+
+/// The name with which the solver chooses the format by timing products.
+pub(super) const MEASURED: &str = "measured";
+
+/// Returns whether the solver chooses the format of this name.
+pub(super) fn chooses_format(name: &str) -> bool {
+    [AUTO, MEASURED].contains(&name)
+}
 
 /// A matrix, prepared for solving.
 pub(super) struct System<T: Scalar, B: SolverBackend> {
@@ -77,7 +85,7 @@ pub(super) struct Planner<'a, B: SolverBackend> {
 impl<B: SolverBackend> Planner<'_, B> {
     /// Prepares a matrix whose values will not be replaced.
     pub(super) fn system<T: Scalar>(&mut self, a: Csr<T, B>) -> Result<System<T, B>> {
-        let auto = self.wishes.format == AUTO;
+        let auto = chooses_format(&self.wishes.format);
         // Small integers and binary fractions, as in stencils, fit a narrower type without loss: x has the same bits,
         // and fewer bytes are moved.
         let backend = self.backend;

@@ -1,6 +1,6 @@
 //! Chooses the format of a matrix, and its preconditioner.
 
-use super::{AUTO, Planner, known, timed};
+use super::{AUTO, MEASURED, Planner, known, timed};
 use crate::backend::PreconditionSteps;
 use crate::error::{Error, Result};
 use crate::matrix::{self, ChoiceOptions, ChoiceReport, Csr, Sell, SparseMatrix};
@@ -56,7 +56,7 @@ impl<B: SolverBackend> Planner<'_, B> {
             _ => None,
         };
         let (operator, choice) = match self.wishes.format.as_str() {
-            AUTO => self.automatic::<V, T>(a)?,
+            AUTO | MEASURED => self.automatic::<V, T>(a)?,
             name => (matrix::convert::<T, B, V>(backend, name, a)?, None),
         };
         // A format chosen for one right-hand side is replaced by the one that is fast for several together.
@@ -117,7 +117,8 @@ impl<B: SolverBackend> Planner<'_, B> {
             && polynomial_may_pay::<T>(rows, self.products(rows))
     }
 
-    /// Chooses the format: the one that persistent iterations need if the backend has them, else by trial.
+    /// Chooses the format: the one that persistent iterations need if the backend has them, else by the model or, if the
+    /// caller asks for that, by trial.
     fn automatic<V: Scalar + Widen<T>, T: Scalar>(&self, a: Csr<V, B>) -> Result<Chosen<T, B, V>> {
         let (backend, facts) = (self.backend, self.facts(a.nonzeros()));
         let cg = facts.first_method() == Method::Cg;
@@ -137,7 +138,9 @@ impl<B: SolverBackend> Planner<'_, B> {
             // The pattern is unchanged, so another trial would choose the same format.
             return Ok((operator, None));
         }
-        let options = ChoiceOptions::default().products(self.products(a.rows()));
+        let options = ChoiceOptions::default()
+            .products(self.products(a.rows()))
+            .measured(self.wishes.format == MEASURED);
         let (operator, report) = matrix::choose::<T, V, B>(backend, a, &options)?.into_parts();
         Ok((operator, Some(report)))
     }

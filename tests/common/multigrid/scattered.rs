@@ -73,7 +73,8 @@ fn random_blocks(random: &mut Random, unknowns: usize) -> Vec<Vec<u32>> {
     blocks
 }
 
-/// Dominant diagonals, blocks whose sizes differ by powers of two, couplings between blocks, and zero blocks.
+/// A matrix with dominant diagonals, couplings between blocks, and some zero blocks. The entries of each block are scaled
+/// by a random power of two.
 fn matrix<T: Scalar>(
     random: &mut Random,
     blocks: &[Vec<u32>],
