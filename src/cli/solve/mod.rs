@@ -83,7 +83,8 @@ pub(crate) struct Arguments {
     /// Maximum memory of a factorisation, such as 4GB [default: seven eighths of the free memory]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_limit: Option<u64>,
-    /// Storage format of A: auto or one that `residua info` lists
+    /// Storage format of A: auto (by a model of the device), measured (the fastest of a trial), or one that `residua
+    /// info` lists
     #[arg(long, default_value = "auto", hide_possible_values = true, value_parser = completed(formats(), parse_format))]
     format: String,
     /// Where to compute: auto (a GPU if there is one, otherwise the CPU), cpu, cuda or cuda:N
