@@ -101,8 +101,8 @@ pub(crate) struct Arguments {
     /// Vectors that A maps near to zero, for multigrid: the columns of this file
     #[arg(long, value_name = "FILE")]
     near_null: Option<PathBuf>,
-    /// Solve with this many processes on this machine, each with its rows of A (on the CPU); under `mpirun -n N` it is
-    /// the number of processes that mpirun has started
+    /// Solve with this many processes on this machine, each with its rows of A, on the CPU or on a GPU of its own (as
+    /// --device says); under `mpirun -n N` it is the number of processes that mpirun has started
     #[cfg(all(unix, feature = "ranks"))]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     ranks: Option<u16>,
