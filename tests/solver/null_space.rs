@@ -167,3 +167,21 @@ fn condition_and_digits_are_told_where_there_is_a_factor() -> Result<()> {
     assert!(Solver::builder().build(&a)?.solve(&[1.0, 2.0])?.report.condition.is_none());
     Ok(())
 }
+
+/// LSMR by itself proves that a square matrix is singular: its residual is a null vector of the transpose.
+#[test]
+fn lsmr_gives_a_least_squares_solution_of_a_singular_square_system() -> Result<()> {
+    let entries = [(0, 0, 1.0), (0, 1, 2.0), (1, 0, 2.0), (1, 1, 4.0), (2, 2, 1.0)];
+    let mut triplets = Triplets::new(3, 3)?;
+    for (i, j, value) in entries {
+        triplets.push(i, j, value)?;
+    }
+    let a = Assembler::default().to_csr(&Host, triplets)?;
+    let mut x = [0.0; 3];
+    let mut solver = Solver::builder().method(Method::Lsmr).build(&a)?;
+    let report = solver.solve(&[1.0, 1.0, 1.0], &mut x)?;
+    assert_eq!(report.outcome, Outcome::LeastSquares);
+    assert!(matches!(report.singularity, Some(Singularity::NullVector { ratio }) if ratio <= 16.0));
+    assert!((x[2] - 1.0).abs() < 1e-8 && (x[0] + 2.0 * x[1] - 0.6).abs() < 1e-8, "{x:?}");
+    Ok(())
+}
