@@ -3,6 +3,7 @@
 use super::*;
 use residua::Triplets;
 use residua::assemble::Assembler;
+use residua::direct::Singularity;
 
 /// The Laplacian of `count` rings of different lengths with chords.
 fn rings(count: usize) -> (Csr<f64>, Vec<usize>) {
@@ -177,9 +178,8 @@ fn lsmr_gives_a_least_squares_solution_of_a_singular_square_system() -> Result<(
         triplets.push(i, j, value)?;
     }
     let a = Assembler::default().to_csr(&Host, triplets)?;
-    let mut x = [0.0; 3];
-    let mut solver = Solver::builder().method(Method::Lsmr).build(&a)?;
-    let report = solver.solve(&[1.0, 1.0, 1.0], &mut x)?;
+    let solution = Solver::builder().method(Method::Lsmr).build(&a)?.solve(&[1.0, 1.0, 1.0])?;
+    let (report, x) = (&solution.report, &solution.x);
     assert_eq!(report.outcome, Outcome::LeastSquares);
     assert!(matches!(report.singularity, Some(Singularity::NullVector { ratio }) if ratio <= 16.0));
     assert!((x[2] - 1.0).abs() < 1e-8 && (x[0] + 2.0 * x[1] - 0.6).abs() < 1e-8, "{x:?}");
