@@ -6,13 +6,13 @@
 
 use crate::backend::{Backend, Host, OrderingPrice, with_offsets};
 use crate::error::Result;
-use crate::matrix::Csr;
+use crate::matrix::{Csr, windows};
 use crate::scalar::{Offset, Scalar};
 use std::ops::Range;
 
 /// The number of rows of a window, small enough that the lines of x that they touch stay in a cache.
 const WINDOW: usize = 1024;
-/// The number of windows in the sample, evenly spaced. Each is copied from a device separately.
+/// The number of windows in the sample. Each is copied from a device separately.
 const WINDOWS: usize = 16;
 
 /// The predicted costs and savings of a renumbering.
@@ -73,8 +73,7 @@ impl Seen {
         // The last window that touched each line, relative to the first line of the current window.
         let mut last: Vec<u8> = Vec::new();
         let mut seen = Seen::default();
-        let starts = (0..rows).step_by(rows.div_ceil(WINDOWS).max(WINDOW));
-        let windows: Vec<Range<usize>> = starts.map(|start| start..(start + WINDOW).min(rows)).collect();
+        let windows = windows(rows, WINDOWS, WINDOW);
         let entries = with_offsets!(parts.offsets, offsets => entries_of(backend, offsets, &windows))?;
         for ((number, window), entries) in (1..).zip(windows).zip(entries) {
             seen.rows += window.len();

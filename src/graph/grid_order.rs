@@ -25,9 +25,8 @@
 use super::{Adjacency, Permutation};
 use crate::backend::{Backend, GraphSteps, Host};
 use crate::error::{Error, Result};
-use crate::matrix::Csr;
+use crate::matrix::{Csr, windows};
 use crate::scalar::Scalar;
-use std::ops::Range;
 
 /// The number of windows of rows in the sample, and the number of rows of each.
 const WINDOWS: usize = 16;
@@ -106,8 +105,7 @@ pub fn has_few_diagonals<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> R
 /// more than `most` entries off the diagonal.
 fn distances<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>, most: usize) -> Result<Option<usize>> {
     let rows = a.rows();
-    let starts = (0..rows).step_by(rows.div_ceil(WINDOWS).max(WINDOW));
-    let windows: Vec<Range<usize>> = starts.map(|start| start..(start + WINDOW).min(rows)).collect();
+    let windows = windows(rows, WINDOWS, WINDOW);
     let mut distances = Vec::new();
     for (first, window) in windows.iter().map(|rows| rows.start).zip(a.windows(backend, &windows)?) {
         for i in 0..window.rows() {

@@ -22,6 +22,7 @@ mod stencil;
 mod storage;
 mod transposed;
 mod triplets;
+mod windows;
 
 pub use crate::backend::{CompressionRule, ProductModel, Transposable};
 pub use choose::{
@@ -43,3 +44,4 @@ pub use sell::Sell;
 pub use sparse::SparseMatrix;
 pub use storage::{FREE_PADDING, MOST_PADDING, Storage};
 pub use triplets::Triplets;
+pub(crate) use windows::windows;

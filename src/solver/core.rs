@@ -4,6 +4,7 @@ use super::SolverBackend;
 use super::choice::{GRIDS, SystemFacts};
 use super::group::Group;
 use super::names::Method;
+use super::nullspace::proof_by_residual;
 use super::plan::{Notes, System};
 use super::report::{Evidence, Seconds, SolveReport, StageReport, Trail};
 use super::stage::Stage;
@@ -208,6 +209,13 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         Ok(Some(told).filter(|_| strict <= self.options.least_squares_tolerance::<T>()))
     }
 
+    /// Returns whether the residual of x proves that A is singular, and keeps the proof.
+    fn residual_proves_singular(&mut self, b: &B::Slice<T>, x: &B::Slice<T>) -> Result<bool> {
+        let a = self.stored.to_csr(&self.backend)?;
+        self.evidence.singularity = proof_by_residual(&self.backend, &a, (b, x))?;
+        Ok(self.evidence.singularity.is_some())
+    }
+
     pub(super) fn begin(&mut self) {
         self.history.clear();
         (self.seconds.solve, self.seconds.iterating) = (0.0, 0.0);
@@ -276,10 +284,12 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         Ok(match said {
             _ if judged.met && (is_fault(&said) || said.is_solved()) => (Outcome::Converged, None),
             Outcome::Converged => (Outcome::Stagnated, None),
-            Outcome::LeastSquares => match self.nearest(b, x)?.filter(|_| !is_square || is_singular) {
-                Some(normal) => (Outcome::LeastSquares, Some(normal)),
-                None if self.evidence.singularity.is_some() => (Outcome::Singular, None),
-                None => (Outcome::Stagnated, None),
+            Outcome::LeastSquares => match self.nearest(b, x)? {
+                Some(normal) if !is_square || is_singular || self.residual_proves_singular(b, x)? => {
+                    (Outcome::LeastSquares, Some(normal))
+                }
+                _ if self.evidence.singularity.is_some() => (Outcome::Singular, None),
+                _ => (Outcome::Stagnated, None),
             },
             // If a factorisation found A singular, an iteration after it that did no better does not disprove that.
             Outcome::Stagnated | Outcome::IterationLimit | Outcome::Breakdown { .. }

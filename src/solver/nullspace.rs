@@ -10,7 +10,7 @@ use super::builder::Builder;
 use super::names::Method;
 use super::report::Decision;
 use crate::backend::Host;
-use crate::direct::{NULL_UNITS, Singularity, null_ratio};
+use crate::direct::{NULL_UNITS, Singularity, null_ratio, residual};
 use crate::error::{Error, Result};
 use crate::graph::{Adjacency, connected_components_on};
 use crate::matrix::Csr;
@@ -237,6 +237,23 @@ fn ratio_on_host<T: Scalar>(a: &Csr<T>) -> f64 {
         return f64::INFINITY;
     }
     null_ratio(a, &vec![T::one(); a.columns()])
+}
+
+/// Returns the proof that a square A is singular if the residual r = b - A x gives one: A^H r is zero up to rounding in
+/// every row, and r is not zero. The x of least squares has such a residual if no x solves the system.
+pub(super) fn proof_by_residual<T: Scalar, B: SolverBackend>(
+    backend: &B,
+    a: &Csr<T, B>,
+    (b, x): (&B::Slice<T>, &B::Slice<T>),
+) -> Result<Option<Singularity>> {
+    let a = a.to_host(backend)?;
+    let (b, x) = (backend.download(b)?, backend.download(x)?);
+    let mut r = vec![T::default(); a.rows()];
+    residual(&a, &b, &x, None, &mut r);
+    // A^H r is the conjugate of A^T conj(r).
+    r.iter_mut().for_each(|r| *r = r.conj());
+    let ratio = null_ratio(&a.transpose(&Host)?, &r);
+    Ok((ratio <= NULL_UNITS).then_some(Singularity::NullVector { ratio }))
 }
 
 /// Describes a null space of constants, for the report.

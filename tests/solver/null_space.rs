@@ -3,6 +3,7 @@
 use super::*;
 use residua::Triplets;
 use residua::assemble::Assembler;
+use residua::direct::Singularity;
 
 /// The Laplacian of `count` rings of different lengths with chords.
 fn rings(count: usize) -> (Csr<f64>, Vec<usize>) {
@@ -165,5 +166,22 @@ fn condition_and_digits_are_told_where_there_is_a_factor() -> Result<()> {
     assert!((report.condition.unwrap() / 2e6 - 1.0).abs() < 1e-3, "{report:?}");
     assert!((8.0..11.0).contains(&report.digits.unwrap()), "{report:?}");
     assert!(Solver::builder().build(&a)?.solve(&[1.0, 2.0])?.report.condition.is_none());
+    Ok(())
+}
+
+/// LSMR by itself proves that a square matrix is singular: its residual is a null vector of the transpose.
+#[test]
+fn lsmr_gives_a_least_squares_solution_of_a_singular_square_system() -> Result<()> {
+    let entries = [(0, 0, 1.0), (0, 1, 2.0), (1, 0, 2.0), (1, 1, 4.0), (2, 2, 1.0)];
+    let mut triplets = Triplets::new(3, 3)?;
+    for (i, j, value) in entries {
+        triplets.push(i, j, value)?;
+    }
+    let a = Assembler::default().to_csr(&Host, triplets)?;
+    let solution = Solver::builder().method(Method::Lsmr).build(&a)?.solve(&[1.0, 1.0, 1.0])?;
+    let (report, x) = (&solution.report, &solution.x);
+    assert_eq!(report.outcome, Outcome::LeastSquares);
+    assert!(matches!(report.singularity, Some(Singularity::NullVector { ratio }) if ratio <= 16.0));
+    assert!((x[2] - 1.0).abs() < 1e-8 && (x[0] + 2.0 * x[1] - 0.6).abs() < 1e-8, "{x:?}");
     Ok(())
 }

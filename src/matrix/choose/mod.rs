@@ -94,6 +94,11 @@ impl ChoiceOptions {
         self
     }
 
+    /// What another format costs before its first product.
+    fn cost(&self) -> &'static str {
+        if self.measured { "a trial" } else { "a conversion" }
+    }
+
     /// Whether results of earlier trials are read from and written to the user's cache folder. Default true.
     #[must_use]
     pub fn cache(mut self, used: bool) -> Self {
@@ -190,7 +195,10 @@ where
         let products = options.products;
         return keep(
             a,
-            format!("a trial would cost as much as {least:.0} products, and only {products} are expected"),
+            format!(
+                "{} would cost as much as {least:.0} products, and only {products} are expected",
+                options.cost()
+            ),
         );
     }
     let sample::Sample { variety, lengths, fingerprint: mut key } = sample::sample(backend, &a)?;
@@ -272,11 +280,12 @@ fn too_little(best: &Forecast, saved: f64, csr: &Forecast, options: &ChoiceOptio
         return format!("by the model no other format is faster ({} comes next)", best.format);
     }
     format!(
-        "{} would save {:.0} % of a product ({:.1} MB instead of {:.1}), which does not pay for a trial in {products} products",
+        "{} would save {:.0} % of a product ({:.1} MB instead of {:.1}), which does not pay for {} in {products} products",
         best.format,
         100.0 * saved,
         best.bytes / 1e6,
-        csr.bytes / 1e6
+        csr.bytes / 1e6,
+        options.cost()
     )
 }
 

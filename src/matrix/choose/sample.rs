@@ -1,7 +1,7 @@
 //! A sample of a few runs of rows: their lengths, the clustering of columns, the variety of values, and a fingerprint
 //! of the pattern. Examining all rows would take a device longer than many products.
 
-use super::super::{Csr, RowLengths};
+use super::super::{Csr, RowLengths, windows};
 use crate::backend::{BASES, Backend, RANGE, SECTION};
 use crate::cache::Hash;
 use crate::error::Result;
@@ -9,7 +9,7 @@ use crate::scalar::{Real, Scalar};
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Runs of rows in the sample, evenly distributed.
+/// Runs of rows in the sample.
 const RUNS: usize = 8;
 /// Rows of a run whose lengths are read: a multiple of the formats' slices and windows.
 const LENGTHS: usize = 8192;
@@ -234,8 +234,8 @@ pub(super) fn sample<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Resul
         look.hash.add(&(size as u64).to_le_bytes());
     }
     let runs = RUNS.min(a.rows().div_ceil(ROWS));
-    let bounds = (0..runs).map(|run| (a.rows() * run / runs, a.rows() * (run + 1) / runs));
-    let places: Vec<Range<usize>> = bounds.map(|(start, end)| start..end.min(start + LENGTHS) + 1).collect();
+    let windows = windows(a.rows(), runs, LENGTHS.min(a.rows().div_ceil(runs.max(1))));
+    let places: Vec<Range<usize>> = windows.into_iter().map(|rows| rows.start..rows.end + 1).collect();
     let offsets = a.parts().offsets.windows(backend, &places)?;
     let (mut of_runs, mut rest) = (Vec::with_capacity(runs), &offsets[..]);
     for places in &places {

@@ -240,7 +240,7 @@ fn small_matrices_are_judged_by_what_products_wait_for() {
 #[test]
 fn the_longest_of_all_rows_counts() {
     let (rows, long) = (80_000_usize, 20_000_usize);
-    let length = |row: usize| if row == 9500 { long } else { 3 };
+    let length = |row: usize| if row == 0 { long } else { 3 };
     let mut offsets = vec![0];
     (0..rows).for_each(|row| offsets.push(offsets[row] + length(row)));
     let first = |row: usize| row.min(rows - length(row));
