@@ -1,9 +1,10 @@
 //! Analysis and pictures of matrices, and the devices that can be used.
 
-use crate::engine::{Value, by_type};
+use crate::engine::by_type;
 use crate::matrix::{Indices, Layout, arrays_of, layout_of};
 use crate::report::json;
 use crate::run::{LONG, detached, gpu_is_of_a_parent, open_gpu, raise, set_up};
+use crate::typed::Value;
 use num_complex::Complex;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
