@@ -26,7 +26,7 @@ fn options_come_from_a_file_and_the_command_line_wins() {
     for (content, words) in [
         (
             "tolerance = 1e-9\ntolerence = 1e-8\n",
-            "bad.toml:2: unknown option `tolerence`: is `tolerance` meant?",
+            "bad.toml:2: unknown option `tolerence`: did you mean `tolerance`?",
         ),
         ("x = 1\n", "bad.toml:1: unknown option `x`; the options are rhs, output, method"),
         ("config = 'more.toml'\n", "bad.toml:1: unknown option `config`"),
