@@ -426,7 +426,7 @@ fn wait_for(asker: &Asker, call: Box<dyn FnOnce() + Send>) {
     if thread.is_err() {
         // The call was lost with the thread that could not be created, and the caller's error type has no variant for
         // that.
-        resume_unwind(Box::new("no thread for a factorisation"));
+        resume_unwind(Box::new("a thread for a factorisation could not be started"));
     }
     loop {
         match receiver.recv_timeout(OFTEN) {

@@ -28,7 +28,7 @@ pub(crate) fn check<T>(what: &str, data: *const c_void, len: usize) -> Answer {
     }
     match len.checked_mul(size_of::<T>()) {
         Some(bytes) if bytes <= isize::MAX as usize => Ok(()),
-        _ => Err(Fault::argument(format!("{what}: {len} elements are more than memory can hold"))),
+        _ => Err(Fault::argument(format!("{what}: {len} elements do not fit into memory"))),
     }
 }
 
@@ -72,7 +72,7 @@ impl Raw {
         let base = match self.base {
             0 => 0,
             1 => 1,
-            other => return Err(Fault::argument(format!("base {other}: use 0 or 1"))),
+            other => return Err(Fault::argument(format!("the index base is {other}, but must be 0 or 1"))),
         };
         let shape = (length("rows", self.shape.0)?, length("columns", self.shape.1)?);
         let entries = length("entries", self.entries)?;
@@ -122,7 +122,7 @@ impl Raw {
 }
 
 fn no_width(what: &str, bits: i32) -> Fault {
-    Fault::argument(format!("{what}: integers of {bits} bits; 32 or 64 are possible"))
+    Fault::argument(format!("{what} are integers of {bits} bits, but must have 32 or 64"))
 }
 
 /// The caller's offsets or indices, by their number of bits.
@@ -176,7 +176,7 @@ pub(crate) fn check_on<T>(cuda: &Cuda, what: &str, data: *const c_void, len: usi
     check::<T>(what, data, len)?;
     let found = gpu_of(what, data)?.ordinal();
     if found != cuda.ordinal() {
-        let text = format!("{what} is on GPU {found}, but other arrays are on GPU {}", cuda.ordinal());
+        let text = format!("{what} is on GPU {found}, but the other arrays are on GPU {}", cuda.ordinal());
         return Err(Fault::argument(text));
     }
     Ok(())

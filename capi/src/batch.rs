@@ -24,7 +24,7 @@ struct Asked {
 fn product(sizes: &[usize]) -> Answer<usize> {
     let all = sizes.iter().try_fold(1_usize, |all, &size| all.checked_mul(size));
     all.filter(|&all| all <= isize::MAX as usize / 16)
-        .ok_or_else(|| Fault::argument("sizes beyond all memory"))
+        .ok_or_else(|| Fault::argument("the sizes are too large: such arrays do not fit into memory"))
 }
 
 /// The caller's array as a slice.
@@ -72,8 +72,9 @@ unsafe fn solve<T: Solvable>(
     } else {
         // SAFETY: guaranteed by the caller.
         let offsets: &[u64] = unsafe { array("offsets", offsets.cast(), product(&[size])? + 1)? };
-        let entries =
-            usize::try_from(offsets[size]).map_err(|_| Fault::argument("offsets beyond all memory"))?;
+        let entries = usize::try_from(offsets[size]).map_err(|_| {
+            Fault::argument("the last offset is too large: so many entries do not fit into memory")
+        })?;
         // SAFETY: guaranteed by the caller.
         let columns: &[u32] = unsafe { array("columns", columns.cast(), product(&[entries])?)? };
         Batch::one_pattern(Host, systems, offsets.to_vec(), columns.to_vec())?

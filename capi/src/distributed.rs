@@ -26,7 +26,9 @@ impl<T: Solvable> Distributed<T> {
     pub(crate) unsafe fn new(raw: &Raw, comm: i32, settings: &Settings) -> Answer<Self> {
         settings.refuse_function()?;
         if !matches!(settings.device, Device::Auto | Device::Cpu) {
-            return Err(Fault::argument("a distributed solver computes on the CPU: device is auto or cpu"));
+            return Err(Fault::argument(
+                "a distributed solver computes on the CPU: set the option device to auto or cpu",
+            ));
         }
         let group = Group::from_mpi(comm)?;
         // SAFETY: guaranteed by the caller.

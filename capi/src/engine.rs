@@ -24,7 +24,7 @@ pub(crate) trait Engine: Send {
     /// # Safety
     /// As for [`Raw::on_host`].
     unsafe fn update_matrix(&mut self, _: &Raw) -> Answer {
-        Err(Fault::new(RESIDUA_UNSUPPORTED, "only a solver for a stored matrix can take new values"))
+        Err(Fault::new(RESIDUA_UNSUPPORTED, "only a solver of a stored matrix can take new values"))
     }
 
     /// Solves for `count` right-hand sides; the lengths of b and x are those of all right-hand sides together.
@@ -45,7 +45,7 @@ pub(crate) trait Engine: Send {
     fn transposed(&self) -> Answer<Box<dyn Engine>> {
         Err(Fault::new(
             RESIDUA_UNSUPPORTED,
-            "only a solver of a stored matrix has one of the transposed matrix",
+            "only a solver of a stored matrix can make a solver of the transposed matrix",
         ))
     }
 }
@@ -128,7 +128,10 @@ impl<T: Solvable> Stored<T> {
                     Device::Auto => {}
                     Device::Cuda(number) if number == cuda.ordinal() => {}
                     other => {
-                        let text = format!("device is {other}, but the matrix is on cuda:{}", cuda.ordinal());
+                        let text = format!(
+                            "the option device is {other}, but the matrix is on cuda:{}",
+                            cuda.ordinal()
+                        );
                         return Err(Fault::argument(text));
                     }
                 }

@@ -83,14 +83,14 @@ impl<T: Scalar> Iterative<T> {
     pub(crate) unsafe fn of_matrix(raw: &Raw, settings: &Settings) -> Answer<Self> {
         if let Some(name) = settings.needs_matrix.iter().find(|name| *name != "updates") {
             return Err(Fault::argument(format!(
-                "option {name} does not go with residua_options_set_preconditioner"
+                "option {name} cannot be combined with residua_options_set_preconditioner"
             )));
         }
         // SAFETY: guaranteed by the caller.
         let (a, kept) = unsafe { raw.on_host::<T>()? }.build(&Host, true)?;
         if a.rows() != a.columns() {
             let text = format!(
-                "a preconditioner of your own is for square matrices, not {} x {}",
+                "your own preconditioner needs a square matrix, but this one is {} x {}",
                 a.rows(),
                 a.columns()
             );
@@ -104,7 +104,11 @@ impl<T: Scalar> Iterative<T> {
             // Nothing is known about the functions, so the most general method is used.
             Method::Auto => Method::Gmres,
             m @ (Method::Cg | Method::Minres | Method::Gmres | Method::BiCgStab) => m,
-            other => return Err(Fault::argument(format!("method {other} takes no functions"))),
+            other => {
+                return Err(Fault::argument(format!(
+                    "method {other} does not work with functions: choose auto, cg, minres, gmres or bicgstab"
+                )));
+            }
         };
         Ok(Self {
             operator,
@@ -181,7 +185,7 @@ impl<T: Scalar> Engine for Iterative<T> {
         match map {
             Some(map) => map.update(&Host, values, a)?,
             None if len != a.nonzeros() => {
-                let text = format!("{len} values, and {} are needed", a.nonzeros());
+                let text = format!("{len} values were given, but {} are needed", a.nonzeros());
                 return Err(Fault::new(RESIDUA_DIMENSION, text));
             }
             None => a.values_mut().copy_from_slice(values),

@@ -37,11 +37,12 @@ impl Held {
             Ok(inside) => Ok(inside),
             Err(TryLockError::WouldBlock) => Err(Fault::new(
                 RESIDUA_BUSY,
-                "the solver is at work, in another thread or around this callback",
+                "the solver is in use already, by another thread or by the call that runs this callback",
             )),
-            Err(TryLockError::Poisoned(_)) => {
-                Err(Fault::new(crate::RESIDUA_INTERNAL, "a call on this solver ended in a fault: destroy it"))
-            }
+            Err(TryLockError::Poisoned(_)) => Err(Fault::new(
+                crate::RESIDUA_INTERNAL,
+                "an earlier call on this solver ended in an internal error: destroy the solver",
+            )),
         }
     }
 }

@@ -91,7 +91,7 @@ pub unsafe extern "C" fn residua_set_log(log: residua_log, user: *mut c_void, le
     guard(|| {
         if log.is_some() && !(RESIDUA_LOG_INFO..=RESIDUA_LOG_DEBUG).contains(&level) {
             return Err(Fault::argument(format!(
-                "level {level}: RESIDUA_LOG_INFO or RESIDUA_LOG_DEBUG is possible"
+                "the level is {level}, but must be RESIDUA_LOG_INFO or RESIDUA_LOG_DEBUG"
             )));
         }
         let set = log.map(|function| Log { function, user, most: level });

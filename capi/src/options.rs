@@ -61,12 +61,12 @@ fn number(name: &str, value: &str) -> Answer<f64> {
     if (0.0..f64::INFINITY).contains(&number) {
         return Ok(number);
     }
-    Err(Fault::argument(format!("option {name}: {value} is not a finite number from 0 on")))
+    Err(Fault::argument(format!("option {name}: {value} is not a finite number of at least 0")))
 }
 
 fn count(name: &str, value: &str) -> Answer<usize> {
     let count: usize = read(name, value, "a whole number")?;
-    if count == 0 { Err(Fault::argument(format!("option {name}: at least 1 is needed"))) } else { Ok(count) }
+    if count == 0 { Err(Fault::argument(format!("option {name} must be at least 1"))) } else { Ok(count) }
 }
 
 fn yes(name: &str, value: &str) -> Answer<bool> {
@@ -82,7 +82,7 @@ impl Settings {
     pub(crate) fn refuse_function(&self) -> Answer {
         if self.preconditioner.is_some() {
             return Err(Fault::argument(
-                "a preconditioner of your own is for arrays on the host, of one process",
+                "your own preconditioner works only with arrays on the host and in one process",
             ));
         }
         match &self.needs_function {
@@ -114,7 +114,7 @@ impl Settings {
             }
             "time_limit" => b.time_limit(
                 Duration::try_from_secs_f64(number(name, value)?)
-                    .map_err(|_| Fault::argument(format!("option {name}: {value} seconds are too many")))?,
+                    .map_err(|_| Fault::argument(format!("option {name}: {value} seconds are too long")))?,
             ),
             "memory_limit" => b.memory_limit(number(name, value)? as u64),
             "preconditioner" => b.preconditioner(word(name, value)?),

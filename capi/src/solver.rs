@@ -50,7 +50,7 @@ macro_rules! by_type {
                 $body
             }
             other => Err(Fault::argument(format!(
-                "invalid type of values {other}: choose RESIDUA_FLOAT32 to RESIDUA_COMPLEX128"
+                "the type of values {other} is invalid: choose RESIDUA_FLOAT32 to RESIDUA_COMPLEX128"
             ))),
         }
     };
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn residua_solver_create_distributed(
         #[cfg(not(unix))]
         {
             let _ = (options, comm, r#type, raw);
-            Err(Fault::new(crate::RESIDUA_UNSUPPORTED, "distributed solvers are for Unix"))
+            Err(Fault::new(crate::RESIDUA_UNSUPPORTED, "distributed solvers are available only on Unix"))
         }
     })
 }

@@ -12,7 +12,11 @@ use std::ffi::c_void;
 fn elements(what: &str, first: i64, second: i64) -> Answer<(usize, usize, usize)> {
     let (first, second) = (length(what, first)?, length(what, second)?);
     let all = first.checked_mul(second);
-    Ok((first, second, all.ok_or_else(|| Fault::argument(format!("{what}: more than memory can hold")))?))
+    Ok((
+        first,
+        second,
+        all.ok_or_else(|| Fault::argument(format!("{what}: so many numbers do not fit into memory")))?,
+    ))
 }
 
 /// # Safety
@@ -87,7 +91,7 @@ pub unsafe extern "C" fn residua_options_set_coordinates(
     guard(|| {
         if !(1..=3).contains(&dimensions) {
             return Err(Fault::argument(format!(
-                "coordinates of {dimensions} dimensions: 1, 2 or 3 are possible"
+                "the coordinates have {dimensions} dimensions, but only 1, 2 or 3 are possible"
             )));
         }
         let (_, dimensions, all) = elements("the coordinates", points, i64::from(dimensions))?;

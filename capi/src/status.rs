@@ -85,7 +85,7 @@ pub(crate) fn guard(body: impl FnOnce() -> Answer) -> i32 {
     let fault = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => return RESIDUA_OK,
         Ok(Err(fault)) => fault,
-        Err(_) => Fault::new(RESIDUA_INTERNAL, "a fault inside of residua; please report it"),
+        Err(_) => Fault::new(RESIDUA_INTERNAL, "an internal error of residua occurred; please report it"),
     };
     let code = fault.code;
     keep(fault.text);

@@ -108,7 +108,7 @@ impl<T: Value> Kept<T> {
     /// Solves with arrays of NumPy.
     fn solve(&mut self, py: Python<'_>, [values, b, x]: [&Bound<'_, PyAny>; 3]) -> PyResult<()> {
         let other =
-            |_| PyTypeError::new_err("arrays of one dimension and of the type of the batch are needed");
+            |_| PyTypeError::new_err("values, b and x must have one dimension and the type of the batch");
         let values: PyReadonlyArray1<'_, T> = values.extract().map_err(other)?;
         let b: PyReadonlyArray1<'_, T> = b.extract().map_err(other)?;
         let mut x: PyReadwriteArray1<'_, T> = x.extract().map_err(other)?;
@@ -226,7 +226,7 @@ impl Batches {
                 offsets.as_slice()?.to_vec(),
                 columns.as_slice()?.to_vec(),
             ),
-            _ => return Err(PyValueError::new_err("offsets and columns go together")),
+            _ => return Err(PyValueError::new_err("offsets and columns must be given together")),
         };
         let (relative, absolute, row_wise, name) = goal;
         let goal = (relative, absolute, row_wise, Method::from_str(&name).map_err(raise)?);

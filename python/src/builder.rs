@@ -52,7 +52,8 @@ pub(crate) fn builder(settings: &Bound<'_, PyDict>) -> PyResult<(Builder, Device
             "null_space" => match value.extract::<String>() {
                 Ok(name) if name == "constants" => builder.null_space_constants(),
                 Ok(name) => {
-                    let told = format!("null space {name:?}: \"constants\", or an array of vectors");
+                    let told =
+                        format!("null_space is {name:?}, but must be \"constants\" or an array of vectors");
                     return Err(PyValueError::new_err(told));
                 }
                 Err(_) => {
@@ -65,7 +66,7 @@ pub(crate) fn builder(settings: &Bound<'_, PyDict>) -> PyResult<(Builder, Device
                 device = word(&value)?;
                 builder.device(device)
             }
-            _ => return Err(PyTypeError::new_err(format!("no setting '{name}'"))),
+            _ => return Err(PyTypeError::new_err(format!("there is no setting '{name}'"))),
         };
     }
     Ok((builder, device))
@@ -78,8 +79,9 @@ fn vectors(value: &Bound<'_, PyAny>) -> PyResult<(usize, Vec<f64>)> {
 }
 
 fn duration(seconds: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(seconds)
-        .map_err(|_| PyValueError::new_err(format!("time limit {seconds}: seconds from 0 on are needed")))
+    Duration::try_from_secs_f64(seconds).map_err(|_| {
+        PyValueError::new_err(format!("the time limit is {seconds}, but must be at least 0 seconds"))
+    })
 }
 
 fn symmetry(name: &str) -> PyResult<Symmetry> {

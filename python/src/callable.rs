@@ -45,7 +45,7 @@ fn call<T: Value>(function: &Py<PyAny>, raised: &Raised, x: &[T], y: &mut [T]) -
         let values = result.as_slice()?;
         if values.len() != y.len() {
             return Err(pyo3::exceptions::PyValueError::new_err(format!(
-                "an operator gave {} values where {} are needed",
+                "an operator returned {} values, but {} are needed",
                 values.len(),
                 y.len()
             )));
@@ -84,7 +84,7 @@ impl<T: Value> LinearOperator<T, Host> for Called<'_> {
             (Op::ConjugateTranspose, Some(adjoint)) => adjoint,
             _ => {
                 return Err(Error::Unsupported(
-                    "an operator without rmatvec for a method that needs it".into(),
+                    "an operator without rmatvec, for a method that needs products with A^H".into(),
                 ));
             }
         };

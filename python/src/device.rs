@@ -112,7 +112,7 @@ unsafe fn integers<'a>(cuda: &Cuda, (address, len, bits): Lying) -> residua::Res
         32 => Ok(Integers::Short(unsafe { cuda.foreign(address, len) })),
         // SAFETY: guaranteed by the caller.
         64 => Ok(Integers::Long(unsafe { cuda.foreign(address, len) })),
-        _ => Err(Error::InvalidArgument(format!("indices of {bits} bits: 32 or 64 are possible"))),
+        _ => Err(Error::InvalidArgument(format!("the indices have {bits} bits, but must have 32 or 64"))),
     }
 }
 
@@ -153,7 +153,9 @@ fn check_width<T: Value>(bits: u32) -> PyResult<()> {
     if bits as usize == 8 * size_of::<T>() {
         return Ok(());
     }
-    Err(PyTypeError::new_err(format!("values of {bits} bits for a solver of another type")))
+    Err(PyTypeError::new_err(format!(
+        "the values have {bits} bits, but the solver has values of another type"
+    )))
 }
 
 /// Replaces the values of a solver on a GPU by those of a matrix there.

@@ -52,10 +52,10 @@ pub(crate) use by_type;
 pub(crate) fn no_array(array: &Bound<'_, PyAny>) -> PyErr {
     let given = match array.getattr("dtype") {
         Ok(dtype) => format!("an array of {dtype}"),
-        Err(_) => "no array".into(),
+        Err(_) => "something other than an array".into(),
     };
     PyTypeError::new_err(format!(
-        "{given}: an array of one dimension of float32, float64, complex64 or complex128 is needed"
+        "{given} was given, but a vector of float32, float64, complex64 or complex128 is needed"
     ))
 }
 
@@ -195,7 +195,10 @@ impl Engine {
         let typed = typed.as_mut().ok_or_else(|| PyRuntimeError::new_err("the solver is gone"))?;
         let own = typed!(&*typed, state => name_of(&state.solver));
         T::of(typed).ok_or_else(|| {
-            PyTypeError::new_err(format!("values of {} for a solver of {own}", <T as residua::Element>::NAME))
+            PyTypeError::new_err(format!(
+                "values of type {} do not fit into a solver of {own}",
+                <T as residua::Element>::NAME
+            ))
         })
     }
 }
@@ -319,7 +322,7 @@ impl Engine {
             "float64" => crate::device::build::<f64>,
             "complex64" => crate::device::build::<Complex<f32>>,
             "complex128" => crate::device::build::<Complex<f64>>,
-            _ => return Err(PyTypeError::new_err(format!("values of {dtype}"))),
+            _ => return Err(PyTypeError::new_err(format!("values of type {dtype} are not supported"))),
         };
         let arrays = [first, second, values];
         Self::of(build(py, ordinal, (layout_of(layout)?, shape), arrays, (&builder, keep))?, settings)

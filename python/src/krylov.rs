@@ -97,7 +97,7 @@ fn by_name<T: Value>(
         "bicgstab" => drive(BiConjugateGradients::new(&Host, columns)?, task, ear),
         "gmres" => drive(FlexibleMinimalResidual::new(&Host, columns, restart)?, task, ear),
         "lsmr" => drive(LeastSquaresResidual::new(&Host, rows, columns)?, task, ear),
-        _ => Err(residua::Error::InvalidArgument(format!("no Krylov method '{name}'"))),
+        _ => Err(residua::Error::InvalidArgument(format!("there is no Krylov method '{name}'"))),
     }
 }
 
@@ -188,7 +188,8 @@ pub(crate) fn krylov(
 ) -> PyResult<Report> {
     let names = ["cg", "minres", "gmres", "bicgstab", "lsmr"];
     let method = names.into_iter().find(|name| *name == method);
-    let method = method.ok_or_else(|| PyValueError::new_err(format!("choose a method of {names:?}")))?;
+    let method =
+        method.ok_or_else(|| PyValueError::new_err(format!("choose one of the methods {names:?}")))?;
     let mut options = SolveOptions::default().tolerance(rtol).absolute_tolerance(atol);
     if let Some(iterations) = maxiter {
         options = options.max_iterations(iterations);

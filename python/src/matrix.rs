@@ -38,7 +38,7 @@ pub(crate) fn layout_of(name: &str) -> PyResult<Layout> {
         "csr" => Ok(Layout::Rows),
         "csc" => Ok(Layout::Columns),
         "coo" => Ok(Layout::Triplets),
-        _ => Err(pyo3::exceptions::PyValueError::new_err(format!("no layout '{name}'"))),
+        _ => Err(pyo3::exceptions::PyValueError::new_err(format!("there is no layout '{name}'"))),
     }
 }
 

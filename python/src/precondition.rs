@@ -39,7 +39,9 @@ fn applied<T: Value>(r: PyReadonlyArray1<'_, T>, z: &Bound<'_, PyAny>, m: &Preco
     let (r, z_values) = (r.as_slice()?, z_array.as_slice_mut()?);
     let m: &AlonePreconditioner<T, Host> = m.m.downcast_ref().ok_or_else(|| {
         let name = <T as residua::Element>::NAME;
-        PyTypeError::new_err(format!("values of {name} for a preconditioner of another type"))
+        PyTypeError::new_err(format!(
+            "values of type {name} do not fit into a preconditioner of another type"
+        ))
     })?;
     detached(z.py(), &Work::default(), || m.apply(&Host, r, z_values))?.map_err(raise)
 }

@@ -18,7 +18,7 @@ pyo3::create_exception!(
     residua,
     Unsupported,
     PyValueError,
-    "A matrix that the method or the preconditioner that was named does not take."
+    "The named method or preconditioner does not support this matrix."
 );
 
 /// With at least this number of entries a setup may take long, so a separate thread listens for Ctrl-C.
@@ -79,9 +79,9 @@ fn own_pool() -> PyResult<Option<&'static rayon::ThreadPool>> {
         if let Some(pool) = unsafe { now.as_ref() }.filter(|pool| pool.process == process) {
             return Ok(Some(&pool.threads));
         }
-        let threads = rayon::ThreadPoolBuilder::new()
-            .build()
-            .map_err(|error| PyRuntimeError::new_err(format!("no threads in a forked process: {error}")))?;
+        let threads = rayon::ThreadPoolBuilder::new().build().map_err(|error| {
+            PyRuntimeError::new_err(format!("threads could not be started in a forked process: {error}"))
+        })?;
         let made = Box::into_raw(Box::new(Pool { process, threads }));
         if POOL.compare_exchange(now, made, Ordering::AcqRel, Ordering::Acquire).is_err() {
             // SAFETY: `made` came from `Box::into_raw` just now, and nothing else has seen it.

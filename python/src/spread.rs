@@ -70,7 +70,7 @@ fn solved<T: Value>(
     let mut x: PyReadwriteArray1<'_, T> = x.extract().map_err(|_| no_array(x))?;
     let (b, x) = (b.as_slice()?, x.as_slice_mut()?);
     if b.len() != x.len() || spread.own_rows == 0 || b.len() % spread.own_rows != 0 {
-        let text = format!("b has {} entries, A here {} rows", b.len(), spread.own_rows);
+        let text = format!("b has {} entries, but A has {} rows in this process", b.len(), spread.own_rows);
         return Err(PyValueError::new_err(text));
     }
     let work = Work::default();
@@ -79,7 +79,10 @@ fn solved<T: Value>(
     let reports = detached(py, &work, || {
         let mut solver = spread.solver.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let solver = solver.downcast_mut::<RowsSolver<T>>().ok_or_else(|| {
-            PyTypeError::new_err(format!("values of {} for a solver of another type", T::NAME))
+            PyTypeError::new_err(format!(
+                "values of type {} do not fit into a solver of another type",
+                T::NAME
+            ))
         })?;
         let told = |now: &Progress| heard.hear(now.right_hand_side, now.iteration, now.residual_norm);
         let told = solver.solve_with(b, x, told).map_err(raise)?;
@@ -109,7 +112,9 @@ impl Spread {
     ) -> PyResult<Self> {
         let (builder, device) = builder(settings)?;
         if !matches!(device, Device::Auto | Device::Cpu) {
-            return Err(PyRuntimeError::new_err("with comm the CPU computes: device is \"auto\" or \"cpu\""));
+            return Err(PyRuntimeError::new_err(
+                "a solver with comm computes on the CPU: set device to \"auto\" or \"cpu\"",
+            ));
         }
         let tolerance = match settings.get_item("rtol")? {
             Some(rtol) if !rtol.is_none() => Some(rtol.extract()?),

@@ -102,7 +102,7 @@ def test_what_is_no_batch_is_refused():
         residua.solve_batch(A[0], b)
     with pytest.raises(ValueError, match="b has shape"):
         residua.solve_batch(A, b[:2])
-    with pytest.raises(ValueError, match="values of each system"):
+    with pytest.raises(ValueError, match="values of all systems"):
         residua.solve_batch(sp.eye_array(3).tocsr(), b)
     with pytest.raises(ValueError, match="CSR"):
         residua.solve_batch(sp.eye_array(4).tocoo(), b, np.ones((3, 4)))

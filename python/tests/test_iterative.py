@@ -106,7 +106,7 @@ def test_exceptions_of_the_callers_functions_come_through():
     ):
         with pytest.raises(KeyError, match="mine"):
             call()
-    with pytest.raises(ValueError, match="59 values where 60"):
+    with pytest.raises(ValueError, match="59 values, but 60"):
         residua.cg(lambda x: x[1:], b)
     with pytest.raises(TypeError):
         residua.cg(a, b, M=lambda r: 1j * r)

@@ -244,7 +244,7 @@ def test_inertia_counts_signs_of_eigenvalues_or_says_that_rounding_leaves_them_o
         assert splu(grid - shift * sparse.eye_array(400)).inertia() == ((values > 0).sum(), (values < 0).sum())
     hermitian = sparse.csc_array(np.array([[1.0, 2j], [-2j, 1.0]]))
     assert splu(hermitian).inertia() == (1, 1)
-    with pytest.raises(ValueError, match="symmetric and Hermitian"):
+    with pytest.raises(ValueError, match="symmetric or a Hermitian"):
         splu(system(300, np.float64)).inertia()
     # An eigenvalue that is zero up to rounding.
     near = np.diag([1.0, -1.0, 1e-18]) + 0.0

@@ -117,7 +117,7 @@ impl<'a, B: Assemble> Integers<'a, B> {
                 Integers::Long(all) => (largest(backend, all)? as i64).to_string(),
             };
             return Err(Error::InvalidMatrix(format!(
-                "an entry has {what} {index}: they count from {base}, and there are {limit}"
+                "an entry has {what} {index}, but {what}s count from {base}, and there are {limit}"
             )));
         }
         Ok(low)
@@ -129,7 +129,10 @@ impl<'a, B: Assemble> Integers<'a, B> {
     /// If they do not ascend from `base` to `base + entries`.
     fn offsets(self, backend: &B, base: u32, lines: usize, entries: usize) -> Result<Offsets<B>> {
         if self.len() != lines.saturating_add(1) {
-            let text = format!("{} offsets for {lines} rows or columns", self.len());
+            let text = format!(
+                "there are {} offsets for {lines} rows or columns, but one more than these is needed",
+                self.len()
+            );
             return Err(Error::InvalidMatrix(text));
         }
         let ascend = match self {
@@ -140,7 +143,7 @@ impl<'a, B: Assemble> Integers<'a, B> {
         let (from, to) = (i128::from(first), i128::from(last) - i128::from(base));
         if !ascend || from != i128::from(base) || to != entries as i128 {
             return Err(Error::InvalidMatrix(format!(
-                "offsets go from {first} to {last}: they do not ascend from {base}, by {entries} entries in all"
+                "offsets go from {first} to {last}, but must ascend from {base}, by {entries} entries in all"
             )));
         }
         Ok(match self {
@@ -179,7 +182,10 @@ impl<T: Scalar, B: Assemble + Conversions> Arrays<'_, T, B> {
         Triplets::<T>::new(rows, columns)?;
         let given = B::len(self.values);
         if self.second.len() != given {
-            return Err(Error::InvalidMatrix(format!("{} indices for {given} values", self.second.len())));
+            return Err(Error::InvalidMatrix(format!(
+                "there are {} indices for {given} values, but equally many are needed",
+                self.second.len()
+            )));
         }
         if self.layout == Layout::Triplets {
             Error::check_dimension("number of rows of entries", given, self.first.len())?;

@@ -70,7 +70,7 @@ pub(crate) fn check_pattern<T: Scalar>(own: &Csr<T>, new: &Csr<T>) -> Result<()>
         let is_new = before.is_none_or(|before| now.is_some_and(|now| now < before));
         let (column, whose) = if is_new { (now, "the new matrix") } else { (before, "the solver's matrix") };
         return Err(Error::InvalidMatrix(format!(
-            "another pattern: row {row}, column {} (from 0) is an entry of {whose} alone; make a new solver for it",
+            "the pattern differs: row {row}, column {} (from 0) is an entry of {whose} alone; make a new solver",
             column.copied().unwrap_or_default()
         )));
     }

@@ -177,7 +177,7 @@ fn check<T: Scalar>(triplets: &Triplets<T>, symmetry: Symmetry) -> Result<()> {
     match (0..values.len()).find(contradicts) {
         None => Ok(()),
         Some(k) => Err(Error::InvalidMatrix(format!(
-            "triplet {k}: {} on the diagonal (row {}) of a {name} matrix",
+            "triplet {k} has the value {} on the diagonal (row {}), which no {name} matrix has",
             values[k],
             is[k],
             name = symmetry.name()
@@ -189,7 +189,7 @@ fn check_square(rows: usize, columns: usize, symmetry: Symmetry) -> Result<()> {
     if rows == columns {
         return Ok(());
     }
-    Err(Error::InvalidMatrix(format!("{rows} x {columns}: a {} matrix is square", symmetry.name())))
+    Err(Error::InvalidMatrix(format!("a {} matrix must be square, not {rows} x {columns}", symmetry.name())))
 }
 
 #[cfg(feature = "cuda")]

@@ -118,7 +118,9 @@ impl Pattern {
         js: &B::Slice<u32>,
     ) -> Result<Places<'static, B>> {
         let Ok(beyond) = u32::try_from(self.rows) else {
-            return Err(Error::Unsupported("a stored half of 2^32 rows on this device".into()));
+            return Err(Error::Unsupported(
+                "one stored half of a matrix with 2^32 rows on this device; use the cpu".into(),
+            ));
         };
         let (mut rows, mut columns) = (backend.buffer(2 * B::len(is))?, backend.buffer(2 * B::len(is))?);
         backend.mirror(is, js, beyond, (&mut rows, &mut columns))?;

@@ -47,7 +47,7 @@ impl Elimination {
                 Some(seen) if !*seen => *seen = true,
                 _ => {
                     return Err(Error::InvalidArgument(format!(
-                        "an order of elimination of {n} unknowns names {old} twice, or beyond the last"
+                        "the order of elimination has {old} twice, or it is not below the number of unknowns, {n}"
                     )));
                 }
             }
@@ -57,7 +57,7 @@ impl Elimination {
         }
         if !(self.parts.len() + 1).is_power_of_two() {
             return Err(Error::InvalidArgument(format!(
-                "{} parts of an order of elimination: there are 2^k - 1",
+                "the order of elimination has {} parts, but must have 2^k - 1",
                 self.parts.len()
             )));
         }
@@ -122,7 +122,7 @@ pub trait FactorSteps: Backend {
     /// # Errors
     /// If none was found; the error says why, and how to install one.
     fn factor_library(&self) -> Result<String> {
-        Err(Error::Unsupported("no library factorises in this memory".into()))
+        Err(Error::Unsupported("factorisations by a library on this device".into()))
     }
 
     /// Returns whether the library supports 2 x 2 pivots.
@@ -142,7 +142,7 @@ pub trait FactorSteps: Backend {
         options: FactorOptions<'_>,
     ) -> Result<Box<dyn Factors<T, Self>>> {
         let _ = (n, arrays, options);
-        self.factor_library().and_then(|_| Err(Error::Unsupported("factors in this memory".into())))
+        self.factor_library().and_then(|_| Err(Error::Unsupported("factorisations on this device".into())))
     }
 
     /// Returns whether the backend has its own factorisation in dense fronts.
@@ -157,7 +157,7 @@ pub trait FactorSteps: Backend {
     /// If the backend has no fronts, if memory runs out, or if the device fails.
     fn fronts<T: Scalar>(&self, plan: &FrontPlan) -> Result<Box<dyn Factors<T, Self>>> {
         let _ = plan;
-        Err(Error::Unsupported("dense fronts in this memory".into()))
+        Err(Error::Unsupported("factorisations in dense fronts on this device".into()))
     }
 }
 

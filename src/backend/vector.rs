@@ -94,7 +94,9 @@ impl<T: Scalar, B: Backend> LinearUpdate<'_, '_, T, B> {
         let places = places.chain(self.products.iter().map(|product| product.to.place()));
         let known = places.max().is_none_or(|most| most < state);
         if !known || self.products.iter().any(|p| p.left >= vectors || p.right >= vectors) {
-            return Err(Error::InvalidArgument("a linear update refers to what there is not".into()));
+            return Err(Error::InvalidArgument(
+                "a linear update refers to a scalar or vector that does not exist".into(),
+            ));
         }
         Ok(())
     }

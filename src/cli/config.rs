@@ -46,7 +46,7 @@ impl Config {
             let Some((option, _)) = options().find(|(_, name)| *name == key) else {
                 let nearest = options().map(|(_, name)| name).min_by_key(|name| distance(name, &key));
                 let cause = match nearest.filter(|name| distance(name, &key) <= 1 + key.len() / 3) {
-                    Some(name) => format!("unknown option `{key}`: is `{name}` meant?"),
+                    Some(name) => format!("unknown option `{key}`: did you mean `{name}`?"),
                     None => {
                         let all: Vec<&str> = options().map(|(_, name)| name).collect();
                         format!("unknown option `{key}`; the options are {}", all.join(", "))
@@ -62,7 +62,7 @@ impl Config {
                 DeValue::String(text) => format!("--{key}={text}"),
                 DeValue::Integer(number) if number.radix() == 10 => format!("--{key}={}", number.as_str()),
                 DeValue::Float(number) => format!("--{key}={}", number.as_str()),
-                _ => return Err(fault(line, format!("`{key}` must be a text or a number"))),
+                _ => return Err(fault(line, format!("`{key}` must be a string or a number"))),
             };
             let conflicts = known.get_arg_conflicts_with(option);
             let against = |other: &clap::Arg| {

@@ -86,11 +86,8 @@ fn make<T: Scalar>(arguments: &Arguments, model: &Model<T>) -> Result<Ending, Fa
     let a = model.build(&parameters).map_err(usage)?;
     let a = match arguments.shuffle {
         Some(_) if a.rows() != a.columns() => {
-            let cause = format!(
-                "--shuffle renumbers rows and columns alike: {} x {} is not square",
-                a.rows(),
-                a.columns()
-            );
+            let cause =
+                format!("--shuffle needs a square matrix, but {} x {} is not square", a.rows(), a.columns());
             return Err(Failure::Usage(cause));
         }
         Some(seed) => permute_symmetric(&a, &Permutation::random(a.rows(), seed)?)?,
@@ -134,8 +131,7 @@ impl Arguments {
             None => Ok(parameters),
             Some(name) => {
                 let known: Vec<String> = model.options.iter().map(|option| format!("--{option}")).collect();
-                let known =
-                    if known.is_empty() { "no options besides --size".into() } else { known.join(", ") };
+                let known = if known.is_empty() { "only --size".into() } else { known.join(", ") };
                 Err(Failure::Usage(format!("{} has no option --{name}; its options are {known}", model.name)))
             }
         }

@@ -97,8 +97,11 @@ fn reorder<T: Scalar>(arguments: &Arguments) -> Result<Ending, Failure> {
     };
     let Loaded { a, .. } = load_and_warn::<T>(path)?;
     if a.rows() != a.columns() {
-        let cause =
-            format!("{} x {} is not square: rows and columns are renumbered alike", a.rows(), a.columns());
+        let cause = format!(
+            "{} x {} is not square, and only a square matrix can be renumbered",
+            a.rows(),
+            a.columns()
+        );
         return Err(Failure::about(path, cause));
     }
     let start = Instant::now();

@@ -27,7 +27,7 @@ impl Sink {
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let sink = Self { path: path.to_path_buf() };
         if sink.is_stdout() && stdout_was_closed() {
-            return Err(Failure::about(path, "standard output is closed: a result would be lost"));
+            return Err(Failure::about(path, "standard output is closed, so a result would be lost"));
         }
         // Opening and closing a pipe would end it for its reader.
         if path.metadata().map_or(true, |data| data.is_file() || data.is_dir()) {
@@ -44,7 +44,7 @@ impl Sink {
             None | Some("mtx" | "mm" | "gz" | "npy" | "npz") => Self::open(path),
             Some(end) => Err(Failure::about(
                 path,
-                format!("no format with the ending .{end} is written: choose .mtx, .mtx.gz, .npz or .npy"),
+                format!("files with the ending .{end} cannot be written: choose .mtx, .mtx.gz, .npz or .npy"),
             )),
         }
     }

@@ -314,7 +314,9 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         match estimate.flops {
             Some(flops) if flops > self.options.flop_limit => {
                 let limit = self.options.flop_limit;
-                Err(Reason::Refused(format!("{flops:.1e} operations, {limit:.1e} are allowed")))
+                Err(Reason::Refused(format!(
+                    "{flops:.1e} operations are needed, but only {limit:.1e} are allowed"
+                )))
             }
             _ => Ok(factors),
         }

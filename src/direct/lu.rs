@@ -219,7 +219,7 @@ impl<T: Scalar> Lu<T> {
             }
             if flops as f64 > most_flops {
                 return Err(Reason::Refused(format!(
-                    "more than the allowed {most_flops:.1e} multiplications, after {k} of {n} columns"
+                    "the limit of {most_flops:.1e} multiplications was reached after {k} of {n} columns"
                 )));
             }
             let range = a.starts[column as usize] as usize..a.starts[column as usize + 1] as usize;

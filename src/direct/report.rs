@@ -111,16 +111,16 @@ impl fmt::Display for Reason {
             Reason::NumericallySingular => {
                 f.write_str("singular to working precision, and b is not in the range of the matrix")
             }
-            Reason::NotFinite => f.write_str("infinities or NaN in the matrix, b or the factor"),
+            Reason::NotFinite => f.write_str("there are infinities or NaN in the matrix, b or the factor"),
             Reason::TooLarge { bytes, limit } => {
-                write!(f, "too large for memory: needs at least {}, ", report::bytes(*bytes))?;
+                write!(f, "too large for memory: it needs at least {}, ", report::bytes(*bytes))?;
                 match limit {
                     0 => f.write_str("which the system refused"),
-                    limit => write!(f, "{} are allowed", report::bytes(*limit)),
+                    limit => write!(f, "but only {} are allowed", report::bytes(*limit)),
                 }
             }
             Reason::TooLong { flops, limit } => {
-                write!(f, "{flops:.1e} multiplications are needed, {limit:.1e} are allowed")
+                write!(f, "{flops:.1e} multiplications are needed, but only {limit:.1e} are allowed")
             }
             Reason::OrderTooLong { entries } => {
                 write!(f, "no fill-reducing ordering was found within its budget of {entries:.0e} steps")
@@ -128,7 +128,7 @@ impl fmt::Display for Reason {
             Reason::TooLate { seconds, left } => {
                 write!(
                     f,
-                    "about {} are needed, {} are left",
+                    "about {} are needed, but only {} are left",
                     report::seconds(*seconds),
                     report::seconds(*left)
                 )

@@ -61,7 +61,8 @@ pub(super) fn read(path: &Path, mut reader: impl Read) -> Result<System> {
             let banner = line.to_ascii_lowercase();
             let mut said = banner.split_ascii_whitespace().skip(1);
             if said.next() != Some("matrix") || said.next() != Some("coordinate") {
-                return Err(numbers.error("AMGX's systems are a matrix in coordinates"));
+                return Err(numbers
+                    .error("AMGX's systems must begin with a matrix in coordinates (`matrix coordinate`)"));
             }
             field = match said.next() {
                 Some("real" | "double" | "integer") => Field::Real,
@@ -85,14 +86,12 @@ pub(super) fn read(path: &Path, mut reader: impl Read) -> Result<System> {
         return Err(numbers.error("the line of sizes needs rows, columns and entries"));
     };
     if rows.max(columns) > 1 << 32 {
-        return Err(numbers.error("indices have 32 bits"));
+        return Err(numbers.error("there are too many rows or columns: indices have 32 bits"));
     }
     let has = |what: &str| words.split_ascii_whitespace().any(|word| word == what);
     let in_blocks = words.split_ascii_whitespace().any(|word| word.parse().is_ok_and(|size: u64| size > 1));
     if has("diagonal") && (in_blocks || rows != columns) {
-        return Err(
-            numbers.error("a diagonal apart is read for single unknowns of a square matrix, not for blocks")
-        );
+        return Err(numbers.error("a separate diagonal is supported only for a square matrix without blocks"));
     }
     let base = if has("base0") { 0 } else { 1 };
     let (mut is, mut js, mut values) = (Vec::new(), Vec::new(), Vec::new());

@@ -90,7 +90,7 @@ impl Head {
         };
         match kind[2] {
             b'a' => {}
-            b'e' => return refuse("elemental matrices are not read: assemble it first"),
+            b'e' => return refuse("elemental matrices cannot be read: assemble the matrix first"),
             _ => return refuse("the third letter is A (assembled) or E (elemental)"),
         }
         if kind[0] == b'p' && symmetry == Symmetry::SkewSymmetric {
@@ -100,7 +100,7 @@ impl Head {
             return Err(cards.error("rows, columns and entries are expected after the type"));
         };
         if rows > 1 << 32 || columns > 1 << 32 {
-            return Err(cards.error(format!("{rows} x {columns}: indices have 32 bits")));
+            return Err(cards.error(format!("{rows} x {columns} is too large: indices have 32 bits")));
         }
         if symmetry != Symmetry::General && rows != columns {
             let name = symmetry.name();
@@ -250,8 +250,10 @@ pub(super) fn right_hand_side(path: &Path, reader: impl Read, header_only: bool)
     let complex = head.field == Field::Complex;
     let full = kind.starts_with('F');
     if !full && !kind.starts_with('M') {
-        let cause =
-            format!("right-hand sides of type `{}`: F (full) and M (as the matrix) are read", kind.trim());
+        let cause = format!(
+            "right-hand sides have type `{}`, but only F (full) and M (as the matrix) are read",
+            kind.trim()
+        );
         return Err(cards.error(cause));
     }
     if header_only {

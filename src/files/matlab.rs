@@ -48,7 +48,8 @@ impl Variables {
     pub(super) fn read(path: &Path, reader: impl Read) -> Result<Self> {
         let bytes = Bytes::new(path, reader).rest()?;
         if bytes.starts_with(b"MATLAB 7.3") {
-            let cause = "version 7.3 of MATLAB's files is HDF5, which is not read: save it with '-v7'";
+            let cause =
+                "version 7.3 of MATLAB's files is HDF5, which cannot be read: save the file with '-v7'";
             return Err(content(path, 0, cause));
         }
         let swapped = bytes.get(126..HEADER) == Some(b"MI");
@@ -178,7 +179,11 @@ impl<'a> Cursor<'a> {
             9 => read!(f64),
             12 => read!(i64),
             13 => read!(u64),
-            other => return Err(self.error(format!("numbers of type {other}: from 1 to 13 is expected"))),
+            other => {
+                return Err(
+                    self.error(format!("the numbers have type {other}, but a type from 1 to 13 is expected"))
+                );
+            }
         })
     }
 
@@ -186,7 +191,9 @@ impl<'a> Cursor<'a> {
     fn values(&mut self, is_complex: bool, count: usize) -> Result<Numbers> {
         let cut = |cursor: &Self, mut numbers: Vec<f64>| {
             if numbers.len() < count {
-                return Err(cursor.error(format!("{} numbers where {count} are needed", numbers.len())));
+                return Err(
+                    cursor.error(format!("the file has {} numbers where {count} are needed", numbers.len()))
+                );
             }
             numbers.truncate(count);
             Ok(numbers)
@@ -208,7 +215,7 @@ impl<'a> Cursor<'a> {
             return Ok(());
         }
         let (_, flags) = self.element()?;
-        let Some(&flags) = flags.first_chunk() else { return Err(self.error("an array without flags")) };
+        let Some(&flags) = flags.first_chunk() else { return Err(self.error("an array has no flags")) };
         let flags = if self.swapped { u32::from_be_bytes(flags) } else { u32::from_le_bytes(flags) };
         let (class, is_complex) = (flags & 0xff, flags & IS_COMPLEX != 0);
         let sizes = self.numbers()?;

@@ -27,14 +27,16 @@ impl Head {
     pub(super) fn of<R: Read>(bytes: &mut Bytes<R>) -> Result<Self> {
         let magic: [u8; 8] = bytes.take("the magic of an npy file")?;
         if magic[..6] != *b"\x93NUMPY" {
-            return Err(bytes.error("not an npy array"));
+            return Err(bytes.error("this is not an npy array"));
         }
         let length = match magic[6] {
             1 => u64::from(u16::from_le_bytes(bytes.take("the npy header")?)),
             _ => u64::from(u32::from_le_bytes(bytes.take("the npy header")?)),
         };
         if length > 1 << 16 {
-            return Err(bytes.error(format!("an npy header of {length} bytes")));
+            return Err(
+                bytes.error(format!("the npy header has {length} bytes, but at most 65536 are possible"))
+            );
         }
         let text = bytes.array(length, 1, "bytes of the npy header", |b| b[0])?;
         let text = String::from_utf8_lossy(&text).into_owned();
@@ -59,7 +61,7 @@ impl Head {
             } else {
                 "numbers are expected"
             };
-            bytes.error(format!("an array of dtype `{name}`: {what}"))
+            bytes.error(format!("the array has dtype `{name}`: {what}"))
         };
         let (order, letter, size) = match name.as_bytes() {
             [order @ (b'<' | b'>' | b'|' | b'='), letter, ..] => {
@@ -92,7 +94,10 @@ impl Head {
             [rows] => (rows, 1),
             [rows, columns] => (rows, columns),
             _ => {
-                return Err(format!("an array of {} dimensions: one or two are expected", self.shape.len()));
+                return Err(format!(
+                    "the array has {} dimensions, but one or two are expected",
+                    self.shape.len()
+                ));
             }
         };
         if rows > 1 << 32 || columns > 1 << 32 {
@@ -134,7 +139,7 @@ impl Array {
     /// All its numbers, provided that the file has neither fewer nor more.
     pub(super) fn stretch(&self, what: &str) -> Result<Stretch<'_>> {
         if self.head.kind.is_text() {
-            return Err(self.error("an array of text: numbers are expected"));
+            return Err(self.error("the array holds text, but numbers are expected"));
         }
         let stretch = Stretch::new(&self.source, self.at, self.head.count(), self.head.kind, what)?;
         if stretch.end() < self.source.length() {
@@ -147,7 +152,7 @@ impl Array {
     pub(super) fn word(&self) -> Result<String> {
         let Type { letter, size, .. } = self.head.kind;
         if self.head.count() != 1 || !self.head.kind.is_text() {
-            return Err(self.error("one word is expected"));
+            return Err(self.error("the array must hold one word"));
         }
         let width = if letter == b'U' { 4 * size } else { size };
         let bytes = Type { letter: b'u', size: 1, big: false };

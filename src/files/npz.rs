@@ -30,8 +30,10 @@ impl<'a> Archive<'a> {
         let names = zip.names();
         if !names.contains(&"format") {
             let [only] = names[..] else {
-                let cause =
-                    format!("neither a matrix that SciPy saved nor one array: it holds {}", names.join(", "));
+                let cause = format!(
+                    "this is neither a matrix that SciPy saved nor a single array: it holds {}",
+                    names.join(", ")
+                );
                 return Err(content(path, 0, cause));
             };
             let data = Array::open(zip.member(only)?)?;
@@ -42,7 +44,7 @@ impl<'a> Archive<'a> {
         let size = match shape[..] {
             [rows @ 0..=0x1_0000_0000, columns @ 0..=0x1_0000_0000] => (rows as u64, columns as u64),
             _ => {
-                let cause = format!("shape {shape:?}: two sizes of at most 2^32 are expected");
+                let cause = format!("the shape is {shape:?}, but two sizes of at most 2^32 are expected");
                 return Err(content(path, 0, cause));
             }
         };
@@ -105,11 +107,13 @@ pub(super) fn read<T: Scalar>(path: &Path, options: &ReadOptions) -> Result<Stor
         "dia" => {
             let head = &archive.data.head;
             let [count, length] = head.shape[..] else {
-                return Err(archive.refuse("diagonals need an array of two dimensions".into()));
+                return Err(archive.refuse("the diagonals must be an array of two dimensions".into()));
             };
             let distances = integers(&archive.zip, "offsets")?;
             if distances.len() as u64 != count {
-                return Err(archive.refuse(format!("{} offsets for {count} diagonals", distances.len())));
+                return Err(
+                    archive.refuse(format!("there are {} offsets for {count} diagonals", distances.len()))
+                );
             }
             // Values outside of the matrix may be anything.
             let values = archive.data.stretch("values")?.values::<T>()?.unchecked();
@@ -122,7 +126,8 @@ pub(super) fn read<T: Scalar>(path: &Path, options: &ReadOptions) -> Result<Stor
             }
             lines.stored(archive.field(), archive.size, false)
         }
-        other => Err(archive.refuse(format!("format `{other}`: csr, csc, coo, bsr and dia are read"))),
+        other => Err(archive
+            .refuse(format!("format `{other}` is not supported: only csr, csc, coo, bsr and dia are read"))),
     }
 }
 
@@ -161,10 +166,12 @@ fn compressed<T: Scalar>(archive: &Archive<'_>, count: u64, across: u64) -> Resu
 fn blocks<T: Scalar>(archive: &Archive<'_>) -> Result<Stored<T>> {
     let (head, (rows, columns)) = (&archive.data.head, archive.size);
     let [stored, high, wide] = head.shape[..] else {
-        return Err(archive.refuse("blocks need an array of three dimensions".into()));
+        return Err(archive.refuse("the blocks must be an array of three dimensions".into()));
     };
     if high == 0 || wide == 0 || !rows.is_multiple_of(high) || !columns.is_multiple_of(wide) {
-        return Err(archive.refuse(format!("blocks of {high} x {wide} in a {rows} x {columns} matrix")));
+        return Err(
+            archive.refuse(format!("blocks of {high} x {wide} do not divide a {rows} x {columns} matrix"))
+        );
     }
     let lines = compressed(archive, rows / high, columns / wide)?;
     let [stored, high, wide] = [stored, high, wide].map(|size| size as usize);
@@ -203,7 +210,12 @@ fn coordinates<T: Scalar>(archive: &Archive<'_>) -> Result<Stored<T>> {
     let (numbers, places) = join(|| values.values::<T>(), places);
     let (numbers, (down, across)) = (numbers?, places?);
     if down.len() != values.count || across.len() != values.count {
-        let cause = format!("{} rows, {} columns and {} values", down.len(), across.len(), values.count);
+        let cause = format!(
+            "there are {} rows, {} columns and {} values, but equally many are needed",
+            down.len(),
+            across.len(),
+            values.count
+        );
         return Err(archive.refuse(cause));
     }
     let numbers = values.finite(numbers, values.count)?;

@@ -143,20 +143,21 @@ fn walk(source: &Source, integer: Type, value: Type) -> Result<Vec<Object>> {
             MATRIX => header(3)?,
             VECTOR => header(1)?,
             other => {
-                let cause =
-                    format!("class id {other}: {MATRIX} (a matrix) or {VECTOR} (a vector) is expected");
+                let cause = format!(
+                    "the class id is {other}, but {MATRIX} (a matrix) or {VECTOR} (a vector) is expected"
+                );
                 return Err(source.error(at, cause));
             }
         };
         if let Some(bad) = sizes.iter().take(2).find(|&&n| !(0..=1 << 32).contains(&n)) {
-            return Err(source.error(at, format!("a size of {bad}: from 0 to 2^32 is expected")));
+            return Err(source.error(at, format!("a size is {bad}, but 0 to 2^32 is expected")));
         }
         let (rows, columns) = (sizes[0] as u64, sizes.get(1).map_or(1, |&n| n as u64));
         let nonzeros = match sizes.get(2) {
             None | Some(-1) => None,
-            Some(&count) => {
-                Some(u64::try_from(count).map_err(|_| source.error(at, format!("{count} nonzeros")))?)
-            }
+            Some(&count) => Some(u64::try_from(count).map_err(|_| {
+                source.error(at, format!("the number of nonzeros is {count}, which is impossible"))
+            })?),
         };
         let object = Object { class, rows, columns, nonzeros, at };
         at = match nonzeros {

@@ -167,7 +167,10 @@ impl Source {
                 let (elements, fault) = piece((size, 0), out, turn, summed, next)?;
                 sum.combine(&elements);
                 skip(&mut bytes, self.length - end, |block| sum.update(block))?;
-                bytes.end(&format!("the {} bytes that the archive's list gives this member", self.length))?;
+                bytes.end(&format!(
+                    "the {} bytes that the archive's list announces for this member",
+                    self.length
+                ))?;
                 (sum, fault)
             }
             _ => {
@@ -236,9 +239,8 @@ fn piece<V: Element>(
 /// Fills `block`.
 fn whole<R: Read>(bytes: &mut Bytes<R>, block: &mut [u8]) -> Result<()> {
     if bytes.fill(block)? < block.len() {
-        return Err(
-            bytes.error("the compressed stream ends here, before the bytes that the archive's list gives it")
-        );
+        return Err(bytes
+            .error("the compressed stream ends here, before all bytes that the archive's list announces"));
     }
     Ok(())
 }

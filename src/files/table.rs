@@ -65,7 +65,10 @@ pub(super) fn read(path: &Path, mut reader: impl Read) -> Result<Found> {
             continue;
         }
         if rows > 0 && found != columns {
-            return Err(error(place, format!("{found} numbers, and {columns} in the lines before")));
+            return Err(error(
+                place,
+                format!("this line has {found} numbers, but the lines before it have {columns}"),
+            ));
         }
         (rows, columns) = (rows + 1, found);
     }

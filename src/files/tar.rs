@@ -69,7 +69,7 @@ pub(super) fn matrix(path: &Path) -> Result<Member> {
         }
     }
     let cause = format!(
-        "no matrix NAME/NAME.mtx or NAME/NAME.rb in this archive, but {} other such files",
+        "this archive has no matrix NAME/NAME.mtx or NAME/NAME.rb, but {} other such files",
         texts.len()
     );
     Err(content(path, 0, cause))

@@ -85,7 +85,7 @@ impl Zip {
         let count = number(&tail, end + 10, 2);
         if count != 0xffff && count != members.len() as u64 {
             let cause =
-                format!("the zip archive is damaged: its list has {} members of {count}", members.len());
+                format!("the zip archive is damaged: its list has only {} of {count} members", members.len());
             return Err(content(path, offset + at as u64, cause));
         }
         Ok(Self { path: path.to_owned(), length, members })
@@ -100,7 +100,7 @@ impl Zip {
     pub(super) fn member(&self, name: &str) -> Result<Source> {
         let found = self.members.iter().zip(self.names()).find(|(_, known)| *known == name);
         let Some((Member { name: full, method, crc, packed, whole, place }, _)) = found else {
-            return Err(content(&self.path, 0, format!("no array `{name}` in this archive")));
+            return Err(content(&self.path, 0, format!("this archive has no array `{name}`")));
         };
         let head = stretch(&self.path, *place, 30)?;
         let damaged =
@@ -116,7 +116,9 @@ impl Zip {
             0 => false,
             8 => true,
             other => {
-                let cause = format!("`{full}` is compressed by method {other}: stored and deflate are read");
+                let cause = format!(
+                    "`{full}` is compressed by method {other}, but only stored and deflate are supported"
+                );
                 return Err(content(&self.path, *place, cause));
             }
         };

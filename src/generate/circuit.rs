@@ -26,7 +26,7 @@ const NODES_A_SOURCE: usize = 24;
 /// As [`poisson2d`](super::poisson2d); unless there are at least 8 nodes and `contrast` is from 1 to 1e100.
 pub fn circuit(nodes: usize, contrast: f64, seed: u64) -> Result<Csr<f64>> {
     if nodes < 8 {
-        return Err(Error::InvalidArgument(format!("a circuit of {nodes} nodes: 8 at least")));
+        return Err(Error::InvalidArgument(format!("a circuit needs at least 8 nodes, not {nodes}")));
     }
     if !(1.0..=1e100).contains(&contrast) {
         return Err(Error::InvalidArgument(format!("contrast must be from 1 to 1e100, not {contrast:e}")));

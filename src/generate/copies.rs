@@ -22,7 +22,10 @@ use crate::scalar::Scalar;
 pub fn along_the_diagonal<V: Scalar>(a: &Csr<V>, copies: usize) -> Result<Csr<V>> {
     let (rows, columns) = (unknowns(&[a.rows(), copies])?, unknowns(&[a.columns(), copies])?);
     let Some(nonzeros) = a.nonzeros().checked_mul(copies) else {
-        return Err(Error::InvalidArgument(format!("{copies} copies of {} nonzeros", a.nonzeros())));
+        return Err(Error::InvalidArgument(format!(
+            "{copies} copies of {} nonzeros are too many",
+            a.nonzeros()
+        )));
     };
     let parts = a.parts();
     let ends = parts.offsets.download(&Host)?;

@@ -34,7 +34,9 @@ pub enum RmatKind {
 pub fn rmat(vertices: usize, edge_factor: usize, kind: RmatKind, seed: u64) -> Result<Csr<f64>> {
     unknowns(&[vertices])?;
     let edges = vertices.checked_mul(edge_factor).filter(|&edges| edges <= 1 << 40).ok_or_else(|| {
-        Error::InvalidArgument(format!("{vertices} vertices times edge factor {edge_factor}: too many edges"))
+        Error::InvalidArgument(format!(
+            "{vertices} vertices times edge factor {edge_factor} are too many edges"
+        ))
     })?;
     let levels = vertices.max(2).next_power_of_two().ilog2();
     let [a, b, c] = QUADRANTS;
@@ -151,7 +153,8 @@ impl FromStr for RowLengths {
         };
         parsed.ok_or_else(|| {
             Error::InvalidArgument(format!(
-                "row lengths '{text}': write 8, 4..32, or power:1..1000:2.1 (shortest..longest:exponent above 1)"
+                "row lengths '{text}' are not valid: write 8, 4..32, or power:1..1000:2.1 \
+                 (shortest..longest:exponent above 1)"
             ))
         })
     }

@@ -121,7 +121,10 @@ impl Model {
     pub fn find(name: &str) -> Result<&'static Model> {
         MODELS.iter().find(|model| model.name == name).ok_or_else(|| {
             let names: Vec<&str> = MODELS.iter().map(|model| model.name).collect();
-            Error::InvalidArgument(format!("no model problem '{name}': choose one of {}", names.join(", ")))
+            Error::InvalidArgument(format!(
+                "there is no model problem '{name}': choose one of {}",
+                names.join(", ")
+            ))
         })
     }
 }

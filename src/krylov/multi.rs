@@ -79,7 +79,7 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         if !(1..=Self::MOST).contains(&systems) {
             let most = Self::MOST;
             return Err(Error::InvalidArgument(format!(
-                "{systems} systems at once: 1 to {most} are possible"
+                "{systems} systems were given at once, but only 1 to {most} are possible"
             )));
         }
         let kept = 1 + options.iteration_limit(n).min(10_000);

@@ -79,9 +79,9 @@ impl Look {
         match self.kind {
             kind if kind.is_hermitian() => None,
             Kind::Rectangular => Some("it needs a square matrix".into()),
-            Kind::SkewSymmetric => Some(format!("it needs a {name} matrix, and this is skew-symmetric")),
+            Kind::SkewSymmetric => Some(format!("it needs a {name} matrix, and this one is skew-symmetric")),
             Kind::ComplexSymmetric => {
-                Some("it needs a Hermitian matrix, and this is symmetric without conjugation".into())
+                Some("it needs a Hermitian matrix, and this one is symmetric without conjugation".into())
             }
             _ => Some(format!("it needs a {name} matrix")),
         }
@@ -92,14 +92,15 @@ impl Look {
             (Some(reason), _) => (Fit::Impossible, reason),
             (_, Definiteness::Positive) => (Fit::Suits, "the matrix is positive definite".into()),
             (_, Definiteness::PositiveOrZero) => {
-                (Fit::Suits, "no eigenvalue is negative; if one is zero, b must be consistent".into())
+                (Fit::Suits, "no eigenvalue is negative; if one is zero, A x = b must have a solution".into())
             }
             (_, Definiteness::PerhapsPositive) => (
                 Fit::Suits,
-                "the diagonal is positive, so all eigenvalues may be; cg reports it if one is not".into(),
+                "the diagonal is positive, so all eigenvalues may be positive; cg reports if one is not"
+                    .into(),
             ),
             (_, Definiteness::Negative | Definiteness::PerhapsNegative) => {
-                (Fit::Possible, "for -A x = -b: the diagonal is negative, so all eigenvalues may be".into())
+                (Fit::Possible, "solve -A x = -b: the diagonal is negative, so all eigenvalues may be".into())
             }
             _ => (Fit::Impossible, self.why_indefinite()),
         };
@@ -123,11 +124,14 @@ impl Look {
         } else if self.kind.is_hermitian() {
             (Fit::Possible, "shorter recurrences suffice for a Hermitian matrix".into())
         } else if self.is_structurally_singular() {
-            (Fit::Possible, "only if b is consistent: the matrix is structurally singular".into())
+            (
+                Fit::Possible,
+                "the matrix is structurally singular: it works only if A x = b has a solution".into(),
+            )
         } else if self.row_dominant() || self.column_dominant() {
             (Fit::Suits, "the matrix is diagonally dominant: any preconditioner helps".into())
         } else {
-            (Fit::Suits, "for any square matrix, with a preconditioner".into())
+            (Fit::Suits, "it works for any square matrix, with a preconditioner".into())
         };
         MethodFit { method: "gmres", fit, reason }
     }
@@ -138,7 +142,7 @@ impl Look {
         } else if self.is_structurally_singular() {
             (Fit::Suits, "least squares: the matrix is singular, so most b have no solution".into())
         } else {
-            (Fit::Possible, "for any matrix, but its condition number counts squared".into())
+            (Fit::Possible, "it works for any matrix, but the condition number counts squared".into())
         };
         MethodFit { method: "lsmr", fit, reason }
     }
@@ -150,11 +154,12 @@ impl Look {
             _ if self.has_constant_null_vector() || self.is_structurally_singular() => {
                 (Fit::Impossible, "the matrix is singular".into())
             }
-            (_, Definiteness::PerhapsPositive | Definiteness::PositiveOrZero) => {
-                (Fit::Suits, "perhaps positive definite; the factorisation fails if it is not".into())
-            }
+            (_, Definiteness::PerhapsPositive | Definiteness::PositiveOrZero) => (
+                Fit::Suits,
+                "the matrix may be positive definite; the factorisation fails if it is not".into(),
+            ),
             (_, Definiteness::Negative | Definiteness::PerhapsNegative) => {
-                (Fit::Possible, "of -A, since the diagonal is negative".into())
+                (Fit::Possible, "factorise -A instead, since the diagonal is negative".into())
             }
             _ => (Fit::Impossible, self.why_indefinite()),
         };
@@ -168,11 +173,11 @@ impl Look {
                 if self.is_square() { "it needs a symmetric matrix" } else { "it needs a square matrix" };
             (Fit::Impossible, reason.to_string())
         } else if self.has_constant_null_vector() || self.is_structurally_singular() {
-            (Fit::Possible, "of a shifted matrix, as a preconditioner: the matrix is singular".into())
+            (Fit::Possible, "the matrix is singular: factorise a shifted one, as a preconditioner".into())
         } else if self.definiteness == Definiteness::Positive {
             (Fit::Possible, "Cholesky's factorisation is cheaper".into())
         } else {
-            (Fit::Suits, "half the work and memory of L U".into())
+            (Fit::Suits, "it takes half the work and memory of L U".into())
         };
         MethodFit { method: "ldlt", fit, reason }
     }
@@ -186,13 +191,13 @@ impl Look {
         } else if self.has_constant_null_vector() {
             (Fit::Impossible, "the matrix is singular: constants are mapped to zero".into())
         } else if self.structure.triangle != Triangle::None {
-            (Fit::Suits, "triangular: one substitution solves".into())
+            (Fit::Suits, "the matrix is triangular: one substitution solves".into())
         } else if self.kind.is_hermitian() || self.kind == Kind::ComplexSymmetric {
             (Fit::Possible, "it takes twice the work of a symmetric factorisation".into())
         } else if blocks > 1 {
             (Fit::Suits, format!("block by block: the matrix has {} diagonal blocks", count(blocks as u64)))
         } else {
-            (Fit::Suits, "for any regular matrix".into())
+            (Fit::Suits, "it works for any regular matrix".into())
         };
         MethodFit { method: "lu", fit, reason }
     }
@@ -203,7 +208,7 @@ impl Look {
         } else if self.is_structurally_singular() || self.has_constant_null_vector() {
             (Fit::Suits, "with column pivoting, for a least-squares solution with a singular matrix".into())
         } else {
-            (Fit::Possible, "more fill than L U, but no problems with small pivots".into())
+            (Fit::Possible, "it has more fill than L U, but no problems with small pivots".into())
         };
         MethodFit { method: "qr", fit, reason }
     }

@@ -52,14 +52,14 @@ impl Cause {
             Cause::Overflow => format!("value `{word}` is too large for the number type").into(),
             Cause::Missing(what) => format!("the line ends before the {what}").into(),
             Cause::Trailing => {
-                format!("`{word}` after a complete entry; one entry a line is expected").into()
+                format!("`{word}` comes after a complete entry; one entry per line is expected").into()
             }
             Cause::PatternValue => format!(
-                "`{word}` after the indices, but the header says `pattern`; where the values count, it must say `real`"
+                "`{word}` comes after the indices, but the header says `pattern`; if values count, it must say `real`"
             )
             .into(),
             Cause::Surplus(entries) => {
-                format!("more than the {entries} entries that the header announces").into()
+                format!("there are more than the {entries} entries that the header announces").into()
             }
             Cause::SkewDiagonal => "the diagonal of a skew-symmetric matrix must be zero".into(),
             Cause::HermitianDiagonal => "the diagonal of a hermitian matrix must be real".into(),

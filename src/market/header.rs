@@ -197,15 +197,15 @@ impl<'a> HeaderParser<'a> {
         let Some(words) = words.filter(|w| w.first().is_none_or(u8::is_ascii_whitespace)) else {
             return Err(match archive(line) {
                 Some(kind) => self.error(format!(
-                    "{kind}, not a Matrix Market file: unpack it first (gzip alone is read as it is)"
+                    "the file is {kind}, not a Matrix Market file: unpack it first (only gzip is read packed)"
                 )),
                 None => self.error(NO_BANNER),
             });
         };
         if words.contains(&b'\r') {
-            return Err(
-                self.error("lines end with a carriage return alone; convert the file to end them with \\n")
-            );
+            return Err(self.error(
+                "lines end with a carriage return only; convert the file, so that they end with \\n",
+            ));
         }
         let mut words = words.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
         let mut next = |what: &str, choices: &str| match words.next() {

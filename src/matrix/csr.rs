@@ -56,7 +56,9 @@ impl<V: Scalar> Csr<V, Host> {
         for row in 0..rows {
             let (start, end) = (offsets[row], offsets[row + 1]);
             if start > end || end > values.len() {
-                return Err(Error::InvalidMatrix(format!("row {row} spans offsets {start} to {end}")));
+                return Err(Error::InvalidMatrix(format!(
+                    "row {row} spans offsets {start} to {end}, but offsets must ascend up to the last"
+                )));
             }
             let line = &indices[start..end];
             if let Some(w) = line.windows(2).find(|w| w[0] >= w[1]) {
@@ -68,7 +70,7 @@ impl<V: Scalar> Csr<V, Host> {
             }
             if let Some(&last) = line.last().filter(|&&last| last as usize >= columns) {
                 return Err(Error::InvalidMatrix(format!(
-                    "row {row}: column {last} of a matrix with {columns} columns"
+                    "row {row} has column {last}, but the {columns} columns count from 0"
                 )));
             }
         }
@@ -303,7 +305,9 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         B: Products,
     {
         if !(1..=32).contains(&vectors) {
-            return Err(Error::InvalidArgument(format!("{vectors} vectors at once: 1 to 32 are possible")));
+            return Err(Error::InvalidArgument(format!(
+                "{vectors} vectors were given at once, but only 1 to 32 are possible"
+            )));
         }
         Error::check_dimension("length of X", self.columns * vectors, B::len(x))?;
         Error::check_dimension("length of Y", self.rows * vectors, B::len(y))?;

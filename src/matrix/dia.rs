@@ -104,7 +104,7 @@ impl<V: Scalar, B: Backend> Dia<V, B> {
                 bytes: u64::MAX,
                 exact: false,
                 padding: u64::MAX,
-                refused: Some("how many diagonals there are was not looked at".into()),
+                refused: Some("the number of its diagonals was not counted".into()),
             },
         }
     }

@@ -227,7 +227,9 @@ impl<V: Scalar, B: Conversions> Sell<V, B> {
             )));
         }
         if height.max(window) > TALLEST {
-            return Err(Error::InvalidArgument(format!("sell-{height}-{window}: both at most {TALLEST}")));
+            return Err(Error::InvalidArgument(format!(
+                "sell-{height}-{window}: both numbers must be at most {TALLEST}"
+            )));
         }
         let sorting = (window, a.columns().min(a.nonzeros()));
         let mut found = backend.zeros(3)?;

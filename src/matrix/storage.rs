@@ -31,7 +31,8 @@ impl Storage {
         let limit = FREE_PADDING.max((nonzeros as u64).saturating_mul(MOST_PADDING));
         let refused = (padding > limit).then(|| {
             format!(
-                "{about}: {padding} padded entries for {nonzeros} nonzeros ({bytes} bytes), more than {MOST_PADDING} a nonzero"
+                "{about}: {padding} padded entries for {nonzeros} nonzeros ({bytes} bytes), more than \
+                 {MOST_PADDING} per nonzero"
             )
         });
         Self { bytes, exact: true, padding, refused }

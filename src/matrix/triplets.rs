@@ -71,7 +71,7 @@ impl<T: Scalar> Triplets<T> {
     pub fn push(&mut self, row: usize, column: usize, value: T) -> Result<()> {
         if row >= self.rows || column >= self.columns {
             return Err(Error::InvalidMatrix(format!(
-                "entry ({row}, {column}) outside of a {} x {} matrix",
+                "entry ({row}, {column}) is outside of a {} x {} matrix",
                 self.rows, self.columns
             )));
         }
@@ -123,7 +123,7 @@ pub(super) fn check_dimensions(rows: usize, columns: usize) -> Result<()> {
     let limit = 1usize << 32;
     if rows > limit || columns > limit {
         return Err(Error::InvalidMatrix(format!(
-            "{rows} x {columns}: indices have 32 bits, so at most {limit}"
+            "{rows} x {columns} is too large: indices have 32 bits, so each size is at most {limit}"
         )));
     }
     Ok(())

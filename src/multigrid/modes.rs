@@ -12,7 +12,10 @@ use crate::error::{Error, Result};
 pub fn rigid_body_modes(dimensions: usize, points: &[f64]) -> Result<Vec<f64>> {
     let refused = |what: String| Err(Error::InvalidArgument(what));
     if !(2..=3).contains(&dimensions) || !points.len().is_multiple_of(dimensions) {
-        return refused(format!("{} coordinates of points of {dimensions} dimensions: 2 or 3", points.len()));
+        return refused(format!(
+            "{} coordinates are not those of points of {dimensions} dimensions: 2 or 3 are possible",
+            points.len()
+        ));
     }
     if let Some(place) = points.iter().position(|at| !at.is_finite()) {
         return refused(format!("point {}: a coordinate is infinite or NaN", place / dimensions + 1));

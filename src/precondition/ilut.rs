@@ -215,7 +215,7 @@ fn factorise<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Rows<T>> {
             if done as f64 > most_work {
                 let share = i as f64 / n as f64;
                 return Err(Error::Unsupported(format!(
-                    "an incomplete factorisation this expensive: it has taken {done} multiplications for {:.0} % of \
+                    "so expensive an incomplete factorisation: it has taken {done} multiplications for {:.0} % of \
                      the rows",
                     100.0 * share
                 )));

@@ -132,7 +132,7 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
     /// [`Error::Unsupported`] if M can't take new values and must be rebuilt, as the provided method says; and the
     /// errors of setting M up. After an error M must be updated again before it is used.
     fn update(&mut self, _backend: &B, _a: &Csr<T, B>) -> Result<()> {
-        Err(Error::Unsupported("new values for this preconditioner: make a new one".into()))
+        Err(Error::Unsupported("new values for this preconditioner; make a new preconditioner".into()))
     }
 
     /// Returns whether an application waits for the backend, so that a solver can't record it.

@@ -26,7 +26,7 @@ impl<M> Narrowed<M> {
     {
         if inner.rows().is_none() || inner.narrow_work_len() > 0 {
             return Err(Error::InvalidArgument(
-                "a preconditioner of any size, or of less precision still, in half the precision".into(),
+                "this preconditioner cannot be applied in half the precision".into(),
             ));
         }
         Ok(Self { inner })

@@ -114,5 +114,7 @@ fn check_sizes(rows: usize, columns: usize) -> Result<()> {
     if rows.max(columns) < u32::MAX as usize {
         return Ok(());
     }
-    Err(Error::Unsupported(format!("the pattern of {rows} x {columns}: at most 2^32 - 2 rows and columns")))
+    Err(Error::Unsupported(format!(
+        "a pattern of {rows} x {columns}, where 2^32 - 2 rows and columns are the most"
+    )))
 }

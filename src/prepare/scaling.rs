@@ -54,7 +54,9 @@ impl Scaling {
     pub fn from_parts(rows: Vec<f64>, columns: Vec<f64>) -> Result<Self> {
         match rows.iter().chain(&columns).find(|factor| !(**factor > 0.0 && factor.is_finite())) {
             None => Ok(Self { rows, columns }),
-            Some(factor) => Err(Error::InvalidArgument(format!("scale factor {factor:e}: must be positive"))),
+            Some(factor) => Err(Error::InvalidArgument(format!(
+                "the scale factor {factor:e} must be positive and finite"
+            ))),
         }
     }
 
@@ -176,7 +178,7 @@ pub(super) fn logarithms<T: Scalar>(a: &Csr<T>, starts: &[usize]) -> Result<Vec<
     if let Some(k) = parts.values.iter().position(|value| !value.is_finite()) {
         let row = starts.partition_point(|&start| start <= k) - 1;
         return Err(Error::InvalidMatrix(format!(
-            "the entry in row {row}, column {} (from 0) is {}: no scaling makes a number of it",
+            "the entry in row {row}, column {} (from 0) is {}: infinities and NaN can't be scaled",
             parts.indices[k], parts.values[k]
         )));
     }

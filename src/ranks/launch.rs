@@ -149,7 +149,10 @@ impl Started {
                 // A connection that says anything else is not one of the ranks.
                 let Ok(Message::Hello(rank, version)) = hello else { continue };
                 if version != VERSION {
-                    return Err(self.error(rank, format!("runs residua {version}, its starter {VERSION}")));
+                    return Err(self.error(
+                        rank,
+                        format!("runs residua {version}, but was started by residua {VERSION}"),
+                    ));
                 }
                 if stream.set_read_timeout(None).is_ok() && rank < self.ranks {
                     self.streams[rank] = Some(stream);

@@ -33,7 +33,10 @@ impl Member {
         match Message::receive(&stream).map_err(told)? {
             Message::Welcome(path) => Ok((stream, path)),
             Message::Fault(rank, cause) => Err(Error::Rank { rank, ranks, cause }),
-            other => Err(Error::InvalidArgument(format!("{}: {other:?} at the start", socket.display()))),
+            other => Err(Error::InvalidArgument(format!(
+                "{}: the first message must be a welcome, but was {other:?}",
+                socket.display()
+            ))),
         }
     }
 

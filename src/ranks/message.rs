@@ -50,7 +50,7 @@ impl Message {
             bytes.copy_from_slice(&head[at..at + 8]);
             u64::from_le_bytes(bytes) as usize
         };
-        let strange = || io::Error::new(io::ErrorKind::InvalidData, "a message of another program");
+        let strange = || io::Error::new(io::ErrorKind::InvalidData, "a message came from another program");
         if number(9) > LONGEST {
             return Err(strange());
         }

@@ -84,7 +84,7 @@ impl Peers {
             "" if group.is_one_machine() => Self::with_windows(cuda, group),
             "windows" => Self::with_windows(cuda, group),
             "" | "nccl" => Self::with_nccl(cuda, group),
-            other => Err(Error::InvalidArgument(format!("{PLANE}={other}: windows or nccl"))),
+            other => Err(Error::InvalidArgument(format!("{PLANE} is {other}, but must be windows or nccl"))),
         }
     }
 
@@ -135,7 +135,11 @@ fn opened(cuda: Cuda, group: &Group, room: usize) -> Result<PeerWindows> {
     let handles = group.all_gather(&handle)?;
     let own = made?;
     if let Some(rank) = handles.iter().position(Vec::is_empty) {
-        return Err(Error::Rank { rank, ranks: group.ranks(), cause: "has no memory to share".into() });
+        return Err(Error::Rank {
+            rank,
+            ranks: group.ranks(),
+            cause: "could not share the memory of its GPU".into(),
+        });
     }
     PeerWindows::open(own, group.rank(), &handles)
 }

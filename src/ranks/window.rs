@@ -110,7 +110,10 @@ impl Window {
             && word(&map, 0).load(Ordering::Acquire) == MAGIC
             && word(&map, RANKS).load(Ordering::Relaxed) == ranks as u64;
         if !right {
-            return Err(Error::InvalidArgument(format!("{}: no window of {ranks} ranks", path.display())));
+            return Err(Error::InvalidArgument(format!(
+                "{} is not shared memory of {ranks} ranks",
+                path.display()
+            )));
         }
         let none = vec![0; ranks];
         Ok(Self { map, rank, ranks, waiting, round: 0, sent: none.clone(), taken: none, begun: None, fault })

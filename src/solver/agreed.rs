@@ -121,7 +121,7 @@ pub(super) fn together<T, B: SolverBackend, C: Communicator<B>>(
     let failed = space.count(made.is_err())?;
     match made {
         Ok(_) if failed > 0 => {
-            Err(Error::Unsupported(format!("a setup that failed on {failed} other ranks")))
+            Err(Error::Unsupported(format!("a method whose setup failed on {failed} other ranks")))
         }
         made => made,
     }
@@ -152,7 +152,7 @@ pub(super) fn ordered<T: Scalar>(a: &Csr<T>, how: Reorder, parts: usize) -> Resu
     let after = halo(&permuted);
     if how == Reorder::Auto && after >= before {
         let why = format!(
-            "reverse Cuthill-McKee gives halos of {} entries, the caller's order gives {}",
+            "reverse Cuthill-McKee gives halos of {} entries, and the caller's order gives {}",
             told(after),
             told(before)
         );

@@ -149,7 +149,9 @@ impl<T: Solvable> ArraySolver<T> {
         if arrays.shape != own {
             let (given, own) =
                 (format!("{} x {}", arrays.shape.0, arrays.shape.1), format!("{} x {}", own.0, own.1));
-            return Err(Error::InvalidMatrix(format!("another shape: {given} instead of {own}")));
+            return Err(Error::InvalidMatrix(format!(
+                "the new matrix has another shape: {given} instead of {own}"
+            )));
         }
         let a = arrays.to_csr(backend)?;
         let new = a.to_host(backend)?;

@@ -315,15 +315,15 @@ impl Builder {
         }
         if !chooses_format(&self.format) && !FORMAT_NAMES.contains(&self.format.as_str()) {
             let names = FORMAT_NAMES.join(", ");
-            return refused(format!("format '{}': choose auto, measured, {names}", self.format));
+            return refused(format!("there is no format '{}': choose auto, measured, {names}", self.format));
         }
         if self.right_hand_sides == 0 {
-            return refused("no right-hand side expected: at least 1 is needed".into());
+            return refused("the expected number of right-hand sides must be at least 1, not 0".into());
         }
         let named = self.method != Method::Auto || self.preconditioner != PreconditionerChoice::Auto;
         if !self.candidates.is_empty() && (named || self.near_null.is_some()) {
             return refused(
-                "a list of candidates together with a method, a preconditioner or near-null vectors".into(),
+                "a list of candidates excludes a method, a preconditioner and near-null vectors".into(),
             );
         }
         self.candidates.iter().try_for_each(|(_, preconditioner)| preconditioner.check())?;

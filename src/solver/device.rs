@@ -40,7 +40,9 @@ impl FromStr for Device {
             "cuda" => Ok(Device::Cuda(0)),
             _ => match text.strip_prefix("cuda:").and_then(|number| number.parse().ok()) {
                 Some(number) => Ok(Device::Cuda(number)),
-                None => Err(Error::InvalidArgument(format!("'{text}': choose auto, cpu, cuda or cuda:N"))),
+                None => Err(Error::InvalidArgument(format!(
+                    "there is no device '{text}': choose auto, cpu, cuda or cuda:N"
+                ))),
             },
         }
     }
@@ -88,9 +90,9 @@ impl Device {
     #[cfg(not(feature = "cuda"))]
     pub fn open(self) -> Result<Opened> {
         match self {
-            Device::Cuda(_) => {
-                Err(Error::Unsupported(format!("{self}: this build has no CUDA (feature `cuda`)")))
-            }
+            Device::Cuda(_) => Err(Error::Unsupported(format!(
+                "device {self} is not available: this build has no CUDA (feature `cuda`)"
+            ))),
             _ => Ok(Opened::Cpu(None)),
         }
     }
@@ -101,7 +103,8 @@ impl Device {
         let bytes =
             12.0 * entries as f64 * ITERATIONS * (rows as f64).sqrt() * right_hand_sides.max(1) as f64;
         (bytes < STARTING).then(|| {
-            "so small that the CPU is probably done before a GPU has started (device cuda uses it anyway)"
+            "the system is so small that the CPU is probably done before a GPU has started (device cuda uses \
+             it anyway)"
                 .into()
         })
     }

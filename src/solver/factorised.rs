@@ -435,7 +435,7 @@ fn within(forecast: &Analysis, limit: Limit) -> Result<()> {
             Err(Error::Unsupported(format!("{}: {needs}", forecast.kind)))
         }
         Some((_, flops)) if forecast.in_blocks() > flops => Err(Error::Unsupported(format!(
-            "{} takes {:.1e} multiplications and {}, too much",
+            "{} takes {:.1e} multiplications and {} of memory, which is too much",
             forecast.kind,
             forecast.flops,
             bytes(forecast.bytes as u64)

@@ -66,7 +66,9 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
 
     /// Takes the memory for several right-hand sides out; the caller puts it back.
     pub(super) fn take_group(&mut self) -> Result<Group<T, B>> {
-        let none = || Error::Unsupported("several right-hand sides at once without memory".into());
+        let none = || {
+            Error::Unsupported("several right-hand sides at once, for which no memory was allocated".into())
+        };
         self.group.take().ok_or_else(none)
     }
 

@@ -95,7 +95,7 @@ fn check_work<T: Scalar>(a: &Csr<T>, most: f64) -> Result<()> {
     let work = (0..a.rows()).map(of_row).sum::<usize>() as f64;
     if work > most * a.nonzeros() as f64 {
         return Err(Error::Unsupported(format!(
-            "an incomplete factorisation this expensive: it takes {work:.1e} multiplications"
+            "so expensive an incomplete factorisation: it takes {work:.1e} multiplications"
         )));
     }
     Ok(())
@@ -113,7 +113,7 @@ fn made<T: Scalar, B: SolverBackend>(
     let definite = matches!(method, Method::Cg | Method::Minres);
     if method == Method::Lsmr {
         return Err(Error::Unsupported(
-            "lsmr with an incomplete factorisation: its preconditioners are none and jacobi".into(),
+            "lsmr with an incomplete factorisation; use preconditioner none or jacobi".into(),
         ));
     }
     let Some(choice) = choice else {
@@ -133,7 +133,7 @@ fn made<T: Scalar, B: SolverBackend>(
     };
     if definite {
         return Err(Error::Unsupported(format!(
-            "ilut with {method}, which needs a Hermitian preconditioner, such as ilu"
+            "ilut with {method}, which needs a Hermitian preconditioner; use ilu"
         )));
     }
     let options = IlutOptions::default().drop(choice.drop()).fill(choice.fill as f64).work(bounds.work);

@@ -34,7 +34,7 @@ pub(super) fn why<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     let saved = seconds * (1.0 - 1.0 / parts as f64);
     let microseconds = |seconds: f64| format!("{:.0} us", 1e6 * seconds);
     if hermitian && backend.cg_persists::<T, T>(n, nonzeros) {
-        return Some(format!("{} unknowns fit the chip of one GPU", count(n as u64)));
+        return Some(format!("{} unknowns fit on the chip of one GPU", count(n as u64)));
     }
     (saved < latency).then(|| {
         let (saved, latency) = (microseconds(saved), microseconds(latency));
@@ -62,7 +62,7 @@ pub(super) fn must<T: Scalar>(wishes: &super::Builder, a: &Csr<T>, parts: usize)
         return Some("the matrix is not square".into());
     }
     if a.rows() < parts {
-        return Some(format!("{} unknowns, fewer than there are ranks", a.rows()));
+        return Some(format!("it has {} unknowns, fewer than there are ranks", a.rows()));
     }
     (wishes.method == Method::Direct).then(|| "a factorisation uses one rank".into())
 }
@@ -131,7 +131,7 @@ pub(super) fn heard(told: &[u8], blank: SolveReport) -> Result<SolveReport> {
     let broken = |cause| Error::InvalidArgument(format!("invalid report from rank 0: {cause}"));
     let told = match serde_json::from_slice(told).map_err(broken)? {
         Told::Failed(cause) => {
-            return Err(Error::Unsupported(format!("a solve that failed on rank 0: {cause}")));
+            return Err(Error::Unsupported(format!("this system, whose solve failed on rank 0: {cause}")));
         }
         Told::Solved(told) => told,
     };

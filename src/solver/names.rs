@@ -65,7 +65,7 @@ macro_rules! words {
             fn from_str(text: &str) -> Result<Self> {
                 Self::ALL.iter().copied().find(|value| value.name() == text).ok_or_else(|| {
                     let all: Vec<&str> = Self::ALL.iter().map(|value| value.name()).collect();
-                    Error::InvalidArgument(format!("'{text}': choose one of {}", all.join(", ")))
+                    Error::InvalidArgument(format!("'{text}' is not possible: choose one of {}", all.join(", ")))
                 })
             }
         }
@@ -186,7 +186,7 @@ impl FromStr for IlutChoice {
             });
             if chosen.is_none() {
                 return Err(Error::InvalidArgument(format!(
-                    "ilut '{option}': choose of fill=1..{MOST_FILL}, digits=1..{MOST_DIGITS}"
+                    "ilut '{option}': choose from fill=1..{MOST_FILL}, digits=1..{MOST_DIGITS}"
                 )));
             }
         }
@@ -280,7 +280,7 @@ impl FromStr for MultigridChoice {
                 ("boxes", _, "no") => choice.boxes = false,
                 _ => {
                     return refused(
-                        "choose of steps=1..64, unknowns=auto|1..64, smoothing=auto|diagonal|blocks, \
+                        "choose from steps=1..64, unknowns=auto|1..64, smoothing=auto|diagonal|blocks, \
                          coarsening=auto|aggregation|classical, weights=1..64, prolongation=smoothed|least-energy, \
                          precision=single|double, boxes=yes|no",
                     );
@@ -331,10 +331,10 @@ impl PreconditionerChoice {
         let refused = |what: String| Err(Error::InvalidArgument(what));
         match self {
             Self::BlockJacobi(Some(rows)) if !(1..=MOST_ROWS).contains(&rows) => {
-                refused(format!("blocks of {rows} rows: a block has 1 to {MOST_ROWS} rows"))
+                refused(format!("blocks cannot have {rows} rows: choose 1 to {MOST_ROWS}"))
             }
             Self::Chebyshev(steps) | Self::ChebyshevSingle(steps) if !(1..=MOST_STEPS).contains(&steps) => {
-                refused(format!("a polynomial of {steps} steps: 1 to {MOST_STEPS} are possible"))
+                refused(format!("a polynomial cannot have {steps} steps: choose 1 to {MOST_STEPS}"))
             }
             _ => Ok(()),
         }
@@ -351,7 +351,8 @@ impl FromStr for PreconditionerChoice {
             Some((name, number)) => (name, Some(number)),
             None => (text, None),
         };
-        let no_number = |number| Error::InvalidArgument(format!("'{text}': '{number}' is no whole number"));
+        let no_number =
+            |number| Error::InvalidArgument(format!("'{text}': '{number}' is not a whole number"));
         let number = number.map(|n| n.parse::<usize>().map_err(|_| no_number(n))).transpose()?;
         let choice = match (name, number) {
             ("auto", None) => Self::Auto,
@@ -366,8 +367,9 @@ impl FromStr for PreconditionerChoice {
             ("chebyshev-single", steps) => Self::ChebyshevSingle(steps.unwrap_or(SINGLE_STEPS)),
             _ => {
                 return Err(Error::InvalidArgument(format!(
-                    "'{text}': choose one of auto, none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS], \
-                     chebyshev-single[:STEPS], ilu, ilut[:fill=N,digits=N], amg[:OPTION=VALUE,...]"
+                    "'{text}' is not possible: choose one of auto, none, jacobi, block-jacobi[:ROWS], fsai, \
+                     chebyshev[:STEPS], chebyshev-single[:STEPS], ilu, ilut[:fill=N,digits=N], \
+                     amg[:OPTION=VALUE,...]"
                 )));
             }
         };

@@ -22,20 +22,22 @@ impl NearNull {
             Self::Points { dimensions, coordinates } => {
                 if !(1..=3).contains(dimensions) || !coordinates.len().is_multiple_of(*dimensions) {
                     return refused(format!(
-                        "coordinates of {dimensions} dimensions: 1, 2 or 3 for each point"
+                        "the coordinates have {dimensions} dimensions, but each point needs 1, 2 or 3 numbers"
                     ));
                 }
                 let points = coordinates.len() / dimensions;
                 if points == 0 || !unknowns.is_multiple_of(points) {
                     return refused(format!(
-                        "coordinates of {points} points for {unknowns} unknowns: each point has equally many"
+                        "coordinates of {points} points do not fit {unknowns} unknowns: each point has equally many"
                     ));
                 }
                 check_finite(coordinates, *dimensions, "coordinates of point")
             }
             Self::Vectors { count, entries } => {
                 if *count == 0 || *count > unknowns {
-                    return refused(format!("{count} near-null vectors for {unknowns} unknowns"));
+                    return refused(format!(
+                        "{count} near-null vectors are not possible for {unknowns} unknowns"
+                    ));
                 }
                 Error::check_dimension("entries of the near-null vectors", unknowns * count, entries.len())?;
                 check_finite(entries, *count, "near-null vectors at unknown")

@@ -136,7 +136,7 @@ impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
                 return Ok(());
             }
             Err(Error::InvalidArgument(format!(
-                "null space: {which} is no null vector, ||A v|| is {:.1e} ||A|| ||v||",
+                "null space: {which} is no null vector, since ||A v|| is {:.1e} ||A|| ||v||",
                 left / (size * length)
             )))
         };
@@ -284,7 +284,7 @@ fn orthonormal<T: Scalar, B: SolverBackend>(
                 Some(value) if value.is_finite() => v.push(value),
                 _ => {
                     return Err(Error::InvalidArgument(format!(
-                        "null space: vector {} holds {value}, which a real and finite number cannot be",
+                        "null space: vector {} has the entry {value}, but must be finite, and real if A is",
                         k + 1
                     )));
                 }

@@ -345,7 +345,7 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
             a = graph::permute_symmetric(&a.to_host(backend)?, &back)?.into_backend(backend)?;
         }
         let wishes = self.wishes.clone().of_transpose(self.about.hermitian && !T::COMPLEX);
-        Ok(Box::new(Self::build(backend, a, &wishes, Some("that of the solver of A".into()))?))
+        Ok(Box::new(Self::build(backend, a, &wishes, Some("the format of the solver of A".into()))?))
     }
 
     fn history(&self, right_hand_side: usize) -> &[f64] {

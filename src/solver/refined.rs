@@ -77,7 +77,7 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Refined<T, B> {
     }
 
     fn update(&mut self, _: &Csr<T, B>) -> Result<()> {
-        Err(Error::Unsupported("new values for a matrix that is stored rounded".into()))
+        Err(Error::Unsupported("new values for a matrix that is stored in lower precision".into()))
     }
 
     fn bytes(&self, _: &dyn LinearOperator<T, B>) -> f64 {

@@ -144,7 +144,10 @@ impl<T: Solvable> RowsSolver<T> {
         let own = self.own_rows();
         Error::check_dimension("length of x", b.len(), x.len())?;
         if own == 0 || !b.len().is_multiple_of(own) {
-            return Err(Error::InvalidArgument(format!("b has {} entries for {own} rows here", b.len())));
+            return Err(Error::InvalidArgument(format!(
+                "b has {} entries, but this process has {own} rows of A",
+                b.len()
+            )));
         }
         self.group.agree_on("number of right-hand sides", &(b.len() / own).to_le_bytes())?;
         let columns = b.chunks_exact(own).zip(x.chunks_exact_mut(own)).enumerate();

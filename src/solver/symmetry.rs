@@ -139,7 +139,7 @@ pub(super) fn of_parts<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     if !found.hermitian && matches!(method, Method::Cg | Method::Minres) {
         let kind = if T::COMPLEX { "Hermitian" } else { "symmetric" };
         return Err(Error::Unsupported(format!(
-            "a matrix that is not {kind}: {method} needs a {kind} matrix; method auto takes another"
+            "a matrix that is not {kind}: {method} needs a {kind} matrix; method auto chooses another"
         )));
     }
     Ok(found)
@@ -147,13 +147,13 @@ pub(super) fn of_parts<T: Scalar, B: SolverBackend, C: Communicator<B>>(
 
 /// The reason for refusing a matrix that is not Hermitian.
 fn unsymmetric<T: Scalar>(a: &Csr<T>, facts: &Facts, method: Method) -> String {
-    let only = format!("{method} needs a symmetric matrix; method auto takes another");
+    let only = format!("{method} needs a symmetric matrix; method auto chooses another");
     if facts.is_skew_symmetric() {
         return format!("a skew-symmetric matrix: {only}");
     }
     if T::COMPLEX && facts.is_symmetric() {
         return format!(
-            "a complex symmetric matrix: {method} needs a Hermitian one; method auto takes another"
+            "a complex symmetric matrix: {method} needs a Hermitian one; method auto chooses another"
         );
     }
     let kind = if T::COMPLEX { "Hermitian" } else { "symmetric" };

@@ -50,7 +50,7 @@ fn broken_files_are_refused_by_file_line_and_cause() {
         ("empty.mtx", String::new(), ["empty.mtx:1:", "empty"]),
         ("only.mtx", REAL.to_string(), ["only.mtx:", "sizes"]),
         ("zeros.mtx", "\0".repeat(100_000), ["zeros.mtx:1:", "not a Matrix Market file"]),
-        ("nothing.mtx", format!("{REAL}0 0 0\n"), ["nothing.mtx:", "empty matrix"]),
+        ("nothing.mtx", format!("{REAL}0 0 0\n"), ["nothing.mtx:", "matrix is empty"]),
         ("tall-symmetric.mtx", format!("{SYMMETRIC}3 2 1\n1 1 1\n"), ["tall-symmetric.mtx:2:", "square"]),
     ] {
         f.write(name, content);

@@ -129,7 +129,7 @@ fn broken_cards_are_refused_with_line_and_cause() {
         ("RUA", "RUE", ":3: matrix type `RUE`: elemental"),
         ("RUA", "QUA", ":3: matrix type `QUA`: its values are in another file"),
         ("3 3 5 0", "3 3", ":3: rows, columns and entries are expected"),
-        ("3 3 5 0", "9999999999 3 5 0", ":3: 9999999999 x 3: indices have 32 bits"),
+        ("3 3 5 0", "9999999999 3 5 0", ":3: 9999999999 x 3 is too large: indices have 32 bits"),
         ("3 3 5 0", "3 4000000000 5 0", ":7: `.0` is not a whole number"),
         ("3 3 5 0", "3 3 4000000000 0", ":5: column pointers must ascend from 1 to 4000000001"),
         ("(4I3)", "(4A3)", ":4: `(4A3)` is no format for pointers"),

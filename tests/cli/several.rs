@@ -79,5 +79,5 @@ fn a_second_file_with_one_column_is_no_matrix() {
     f.write("rhs.mtx", "%%MatrixMarket matrix array real general\n2 1\n1\n1\n");
     let run = f.run(["solve", "a.mtx", "rhs.mtx"]);
     assert_eq!(run.status, 2, "{}", run.stderr);
-    assert!(run.stderr.contains("named by --rhs rhs.mtx"), "{}", run.stderr);
+    assert!(run.stderr.contains("a right-hand side by --rhs rhs.mtx"), "{}", run.stderr);
 }

@@ -26,15 +26,15 @@ fn options_come_from_a_file_and_the_command_line_wins() {
     for (content, words) in [
         (
             "tolerance = 1e-9\ntolerence = 1e-8\n",
-            "bad.toml:2: unknown option `tolerence`: is `tolerance` meant?",
+            "bad.toml:2: unknown option `tolerence`: did you mean `tolerance`?",
         ),
         ("x = 1\n", "bad.toml:1: unknown option `x`; the options are rhs, output, method"),
         ("config = 'more.toml'\n", "bad.toml:1: unknown option `config`"),
         ("\n\ntolerance = \"tight\"\n", "bad.toml:3: invalid value 'tight' for '--tolerance"),
         ("method = \"magic\"\n", "bad.toml:1: invalid value 'magic' for '--method"),
         ("quiet = 1\n", "bad.toml:1: `quiet` must be true or false"),
-        ("tolerance = [1e-8]\n", "bad.toml:1: `tolerance` must be a text or a number"),
-        ("[method]\nname = 1\n", "bad.toml:1: `method` must be a text or a number"),
+        ("tolerance = [1e-8]\n", "bad.toml:1: `tolerance` must be a string or a number"),
+        ("[method]\nname = 1\n", "bad.toml:1: `method` must be a string or a number"),
         ("quiet = true\nquiet = true\n", "bad.toml:2: duplicate key"),
         ("quiet\n", "bad.toml:1: "),
         ("\u{0}", "bad.toml:1: "),

@@ -361,10 +361,10 @@ fn wrong_arrays<B: Assemble + Conversions>(b: &B) {
     assert!(rows(&[0, 1, 2, 3], &[0, -1, 2]).contains("column -1"));
     assert!(rows(&[0, 1, 2, 3], &[0, 1, 1 << 33]).contains("8589934592"));
     for offsets in [[0, 2, 1, 3], [1, 2, 3, 3], [0, 1, 2, 4], [0, 1, 2, 2], [0, -1, 2, 3], [-1, 0, 1, 3]] {
-        assert!(rows(&offsets, &[0, 1, 2]).contains("do not ascend"), "{offsets:?}");
+        assert!(rows(&offsets, &[0, 1, 2]).contains("must ascend"), "{offsets:?}");
     }
     assert!(rows(&[0, 3], &[0, 1, 2]).contains("2 offsets"));
-    assert!(rows(&[0, 1, 2, i64::MIN], &[0, 1, 2]).contains("do not ascend"));
+    assert!(rows(&[0, 1, 2, i64::MIN], &[0, 1, 2]).contains("must ascend"));
     assert!(told(Layout::Columns, 0, &[0, 1, 2, 3], &[0, 3, 1]).contains("row 3"));
     assert!(told(Layout::Triplets, 1, &[1, 2, 3], &[1, 0, 3]).contains("column 0"), "from 1");
     assert!(told(Layout::Triplets, 0, &[0, 3], &[0, 1]).contains("row 3"));

@@ -79,7 +79,7 @@ fn not_positive_definite_by_its_diagonal() {
 #[test]
 fn not_positive_definite_by_a_direction() {
     let a = (SYMMETRIC, "2 2 3\n1 1 1\n2 1 5\n2 2 1\n");
-    let advice = ["a direction p has p.Ap / p.p = -", "Check its signs"];
+    let advice = ["a vector p has p.Ap / p.p = -", "Check its signs"];
     ends(a, "2 1\n1\n-1\n", " --method cg", (4, "not_positive_definite"), &advice);
 }
 
@@ -141,7 +141,7 @@ fn given_up_for_a_factorisation() {
     let f = Folder::new();
     f.ok("generate convection2d --size 60x60 --peclet 10 -o a.mtx");
     let run = f.ok("solve a.mtx --device cpu");
-    assert!(run.stdout.contains("given up: a factorisation is to take"), "{}", run.stdout);
+    assert!(run.stdout.contains("given up: the factorisation is forecast to take"), "{}", run.stdout);
     assert!(!run.stdout.contains("iteration limit reached"), "{}", run.stdout);
 }
 

@@ -119,8 +119,8 @@ fn numbers_and_units_are_masked() {
         "memory # read and written per iteration"
     );
     assert_eq!(masked("device  2 x cpu (1 thread), 2 processes"), "device # x cpu # threads # processes");
-    assert_eq!(masked("given up: a factorisation is to take 5.09 ms, these 11.0 us more"), {
-        "given up: a factorisation is to take # these # more"
+    assert_eq!(masked("the factorisation is forecast to take 5.09 ms, and these iterations 11.0 us more"), {
+        "the factorisation is forecast to take # and these iterations # more"
     });
     assert_eq!(masked("time  read 1 ms, solve 2 ms"), "time");
     assert!(is_same("3.5000001 x", "3.5 x") && !is_same("3.6 x", "3.5 x") && !is_same("3.5", "3.5 x"));

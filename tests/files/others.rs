@@ -190,7 +190,7 @@ fn plain_numbers_are_vectors_and_no_matrix() {
         let error = values(&f.file("bad.txt", content)).unwrap_err().to_string();
         assert!(error.contains(word), "{error}");
     };
-    refused("1 2\n3\n", "bad.txt:2: 1 numbers, and 2");
+    refused("1 2\n3\n", "bad.txt:2: this line has 1 numbers, but");
     refused("1\ntwo\n", "bad.txt:2: `two`");
     refused("1\n1e999\n", "not finite");
     let error = read_stored::<f64>(&column, &ReadOptions::default()).unwrap_err().to_string();

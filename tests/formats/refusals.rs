@@ -22,8 +22,8 @@ fn arrays_that_are_no_csr_matrix_are_refused_with_the_row() {
         (&[0, 2, 1, 3], &[0, 3, 2], "row 1 spans offsets 2 to 1"),
         (&[0, 1, 9, 3], &[3, 0, 2], "row 1 spans offsets 1 to 9"),
         (&[0, 1, 1, 3], &[3, 2, 2], "row 2: column 2 comes after column 2"),
-        (&[0, 1, 1, 3], &[4, 0, 2], "row 0: column 4 of a matrix with 4 columns"),
-        (&[0, 1, 1, 3], &[3, 0, u32::MAX], "row 2: column 4294967295"),
+        (&[0, 1, 1, 3], &[4, 0, 2], "row 0 has column 4, but the 4 columns count from 0"),
+        (&[0, 1, 1, 3], &[3, 0, u32::MAX], "row 2 has column 4294967295"),
     ] {
         let error = csr(offsets, indices).unwrap_err().to_string();
         assert!(error.contains(word), "{word:?} is missing: {error}");
@@ -55,7 +55,7 @@ fn triplets_outside_of_the_matrix_are_refused_with_their_place() {
     triplets.push(2, 3, 1.0).unwrap();
     for (row, column) in [(3, 0), (0, 4), (usize::MAX, 0), (0, 1 << 32)] {
         let error = triplets.push(row, column, 1.0).unwrap_err().to_string();
-        assert!(error.contains(&format!("entry ({row}, {column}) outside of a 3 x 4 matrix")), "{error}");
+        assert!(error.contains(&format!("entry ({row}, {column}) is outside of a 3 x 4 matrix")), "{error}");
     }
     assert_eq!(triplets.len(), 1, "what was refused is not there");
     for (rows, columns) in [((1 << 32) + 1, 1), (1, (1 << 32) + 1)] {
@@ -81,7 +81,7 @@ fn so_many_vectors_at_once_as_no_kernel_takes_are_refused() {
     for vectors in [0, 33] {
         let (x, mut y) = (vec![1.0; 4 * vectors], vec![0.0; 4 * vectors]);
         let error = a.block_product(&HOST, vectors, 1.0, &x, 0.0, &mut y).unwrap_err().to_string();
-        assert!(error.contains(&format!("{vectors} vectors at once")), "{error}");
+        assert!(error.contains(&format!("{vectors} vectors were given")), "{error}");
     }
     assert!(a.block_product(&HOST, 2, 1.0, &[1.0; 7], 0.0, &mut [0.0; 8]).is_err());
     assert!(a.block_product(&HOST, 2, 1.0, &[1.0; 8], 0.0, &mut [0.0; 9]).is_err());

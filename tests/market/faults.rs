@@ -39,7 +39,7 @@ fn each_fault_names_its_line() {
         ("1 1 1\n1 1 1e400\n", 5, "`1e400` is too large"),
         ("1 1\n1 1 1\n", 4, "the line ends before the value"),
         ("1\n1 1 1\n", 4, "the line ends before the column"),
-        ("1 1 1 1\n1 1 1\n", 4, "`1` after a complete entry"),
+        ("1 1 1 1\n1 1 1\n", 4, "`1` comes after a complete entry"),
         ("1 1 1\n", 4, "ends after 1 of 2 entries"),
         ("", 3, "ends after 0 of 2 entries"),
         ("1 1 1\n1 2 1\n\n1 3 1\n", 7, "more than the 2"),

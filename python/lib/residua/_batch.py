@@ -101,10 +101,10 @@ class Batch:
             given = self._take_pattern(A, values)
         else:
             if values is not None:
-                raise ValueError("values go with a pattern: dense systems have their own")
+                raise ValueError("values can be given only if A is a sparse pattern: dense systems have them in A")
             given = A if hasattr(A, "shape") and hasattr(A, "dtype") else np.asarray(A)
             if len(given.shape) != 3 or given.shape[1] != given.shape[2]:
-                raise ValueError(f"A has shape {tuple(given.shape)}: (m, n, n) is needed")
+                raise ValueError(f"A has shape {tuple(given.shape)}, but (m, n, n) is needed")
             self._systems, self._size = int(given.shape[0]), int(given.shape[1])
             self._of_all = (self._systems, self._size)
             self._shape = (self._systems, self._size, self._size)
@@ -114,7 +114,7 @@ class Batch:
         rows = [sparse.csr_array(matrix) for matrix in matrices]
         for place, matrix in enumerate(rows):
             if matrix.shape[0] != matrix.shape[1]:
-                raise ValueError(f"matrix {place} has shape {matrix.shape}: square ones are needed")
+                raise ValueError(f"matrix {place} has shape {matrix.shape}, but square matrices are needed")
             if not matrix.has_canonical_format:
                 rows[place] = matrix = matrix.copy()
                 matrix.sum_duplicates()
@@ -134,14 +134,14 @@ class Batch:
     def _take_pattern(self, A: Any, values: Any) -> Any:
         pattern = _matrix.from_foreign(A)
         if pattern.format != "csr" or not pattern.has_canonical_format:
-            raise ValueError("a pattern in CSR with sorted columns is needed: A = A.tocsr(); A.sum_duplicates()")
+            raise ValueError("A must be in CSR with sorted columns: call A = A.tocsr(); A.sum_duplicates()")
         if pattern.shape[0] != pattern.shape[1]:
-            raise ValueError(f"A has shape {pattern.shape}: a square pattern is needed")
+            raise ValueError(f"A has shape {pattern.shape}, but a square pattern is needed")
         if values is None:
-            raise ValueError("the values of each system are needed: values, shape (m, A.nnz)")
+            raise ValueError("A is one pattern, so the values of all systems are needed: values of shape (m, A.nnz)")
         self._rows = (pattern.indptr.astype(np.uint64), pattern.indices.astype(np.uint32))
         if len(values.shape) != 2 or values.shape[1] != pattern.nnz:
-            raise ValueError(f"values have shape {tuple(values.shape)}: (m, {pattern.nnz}) is needed")
+            raise ValueError(f"values have shape {tuple(values.shape)}, but (m, {pattern.nnz}) is needed")
         self._systems, self._size = int(values.shape[0]), int(pattern.shape[0])
         self._of_all = (self._systems, self._size)
         self._shape = (self._systems, int(pattern.nnz))
@@ -150,7 +150,7 @@ class Batch:
     def update(self, values: Any) -> None:
         """Sets new values of the same shape. They are read by the next solve, so do not change them before it."""
         if tuple(values.shape) != self._shape:
-            raise ValueError(f"values have shape {tuple(values.shape)}: {self._shape} is needed")
+            raise ValueError(f"values have shape {tuple(values.shape)}, but {self._shape} is needed")
         self._values = values
 
     def solve(self, b: Any) -> tuple[Any, BatchReport]:
@@ -166,7 +166,8 @@ class Batch:
         shape, needed = tuple(b.shape), self._of_all
         if shape[: len(needed)] != needed or len(shape) > len(needed) + 1:
             told = ", ".join(map(str, needed))
-            raise ValueError(f"b has shape {shape}: ({told}{',' if len(needed) == 1 else ''}) or ({told}, k) is needed")
+            one = f"({told}{',' if len(needed) == 1 else ''})"
+            raise ValueError(f"b has shape {shape}, but {one} or ({told}, k) is needed")
         values = self._values
         dtype = _matrix.scalar_type(_dtype(values), _dtype(b))
         there = _device.is_on_gpu(values)

@@ -71,7 +71,7 @@ def _by_interface(array: Any) -> Place:
     """The place of an array by the CUDA array interface; our stream then waits for the array's stream."""
     interface = array.__cuda_array_interface__
     if interface.get("mask") is not None:
-        raise ValueError("a masked array has no values to solve for")
+        raise ValueError("masked arrays are not supported: fill the masked entries first")
     shape = tuple(int(extent) for extent in interface["shape"])
     dtype = np.dtype(interface["typestr"])
     strides = interface.get("strides")
@@ -82,7 +82,7 @@ def _by_interface(array: Any) -> Place:
     if address:
         # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
         status = _driver().cuPointerGetAttribute(ctypes.addressof(ordinal), 9, address)
-        _check(status, "asking for an address's device")
+        _check(status, "looking up the GPU of an array")
     stream = interface.get("stream")
     if stream == 0:
         raise ValueError("stream 0 of the CUDA array interface is ambiguous: use 1 or 2")
@@ -156,7 +156,7 @@ def refuse_gradient(array: Any) -> None:
         If torch records gradients and the tensor requires one.
     """
     if getattr(array, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
-        raise TypeError("a tensor that requires a gradient: residua.torch.solve gives one, .detach() goes without")
+        raise TypeError("the tensor requires a gradient: call residua.torch.solve for one, or pass tensor.detach()")
 
 
 def plain(array: Any) -> Any:
@@ -290,7 +290,7 @@ def to_host(array: Any) -> np.ndarray:
         return array
     if isinstance(array, np.ndarray):
         if isinstance(array, np.ma.MaskedArray):
-            raise TypeError("a masked array: fill its gaps first")
+            raise TypeError("masked arrays are not supported: fill the masked entries first")
         # A numpy.matrix becomes a plain array of two dimensions.
         return np.asarray(array)
     if issparse(array):

@@ -92,7 +92,7 @@ def place(array: Any, stream: int | None) -> Place:
     if _valid(capsule, b"dltensor_versioned"):
         told = ctypes.cast(_pointer(capsule, b"dltensor_versioned"), ctypes.POINTER(_Versioned)).contents
         if told.major != 1:
-            raise BufferError(f"DLPack {told.major}.{told.minor}: version 1 is needed")
+            raise BufferError(f"the array comes by DLPack {told.major}.{told.minor}, but version 1 is needed")
         tensor = told.tensor
     elif _valid(capsule, b"dltensor"):
         tensor = ctypes.cast(_pointer(capsule, b"dltensor"), ctypes.POINTER(_Tensor)).contents
@@ -100,7 +100,7 @@ def place(array: Any, stream: int | None) -> Place:
         raise BufferError(f"{capsule!r} is not a DLPack capsule, or was consumed already")
     kind = KINDS.get(tensor.code)
     if kind is None or tensor.lanes != 1 or tensor.bits % 8 != 0:
-        raise TypeError(f"values of DLPack's kind {tensor.code} with {tensor.bits} bits")
+        raise TypeError(f"values of DLPack's type code {tensor.code} with {tensor.bits} bits are not supported")
     dtype = np.dtype(f"{kind}{tensor.bits // 8}")
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
     if tensor.strides:

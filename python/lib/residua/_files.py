@@ -98,7 +98,7 @@ def write(path: str | os.PathLike[str], a: Any, *, comment: str | None = None, d
         return
     a = _matrix.to_numpy(a)
     if a.ndim not in (1, 2):
-        raise ValueError(f"an array of shape {a.shape}: one or two dimensions are needed")
+        raise ValueError(f"the array has shape {a.shape}, but one or two dimensions are needed")
     columns = a.reshape(a.shape[0], -1) if a.size else a.reshape(a.shape[0], a.shape[1] if a.ndim == 2 else 1)
     values = np.ascontiguousarray(columns.reshape(-1, order="F"), dtype=_matrix.scalar_type(a.dtype))
     _residua.write_dense(os.fspath(path), columns.shape, values, comment)
@@ -136,7 +136,7 @@ def generate(name: str, size: int | tuple[int, ...] | None = None, **parameters:
     """
     sizes = [] if size is None else [int(extent) for extent in np.atleast_1d(size)]
     if any(extent < 0 for extent in sizes):
-        raise ValueError(f"size {size}: numbers from 1 on are needed")
+        raise ValueError(f"size is {size}, but all its numbers must be at least 1")
     return _csr(_residua.generate(name, sizes, parameters))
 
 

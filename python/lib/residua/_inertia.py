@@ -30,13 +30,13 @@ def inertia_of(A: Any, solve: Callable[[np.ndarray], np.ndarray]) -> tuple[int, 
     A = sparse.csc_array(A)
     A = A.astype(np.complex128 if A.dtype.kind == "c" else np.float64)
     if abs(A - A.conj().T).max() != 0:
-        raise ValueError("inertia is for symmetric and Hermitian matrices")
+        raise ValueError("inertia needs a real symmetric or a Hermitian matrix, but A is neither")
     n = A.shape[0]
     found = _by_pivots(A, solve) if n > 0 else (0, 0)
     if found is None and n <= DENSE:
         found = _by_eigenvalues(A)
     if found is None:
-        raise ValueError("rounding leaves the inertia open: an eigenvalue may be zero")
+        raise ValueError("the inertia cannot be determined because of rounding: an eigenvalue may be zero")
     return found
 
 

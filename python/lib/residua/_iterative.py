@@ -41,12 +41,12 @@ class System:
         self.x = np.zeros(columns, self.dtype)
         if isinstance(x0, str):
             if x0 != "Mb":
-                raise ValueError(f"x0 = {x0!r}: an array or 'Mb' is needed")
+                raise ValueError(f"x0 is {x0!r}, but must be an array or 'Mb'")
             self.x[:] = self.b if self.m is None else self.m(self.b)
         elif x0 is not None:
             x0 = _matrix.to_numpy(x0)
             if not np.can_cast(x0.dtype, self.dtype, "same_kind"):
-                raise TypeError(f"x0 of type {x0.dtype} for a system of {self.dtype}")
+                raise TypeError(f"x0 has values of type {x0.dtype}, but the system has {self.dtype}")
             self.x[:] = _matrix.vector("x0", x0, self.dtype, columns)
 
     def answer(self) -> Any:
@@ -106,9 +106,9 @@ def tolerances(name: str, rtol: Any, atol: Any) -> tuple[float, float]:
         As in SciPy, if one is not a number of at least 0.
     """
     if atol is None or isinstance(atol, str) or not float(atol) >= 0:
-        raise ValueError(f"'{name}' called with invalid 'atol'={atol!r}: a real number from 0 on is needed")
+        raise ValueError(f"'{name}' called with invalid 'atol'={atol!r}: it must be a real number of at least 0")
     if not float(rtol) >= 0:
-        raise ValueError(f"'{name}' called with invalid 'rtol'={rtol!r}: a real number from 0 on is needed")
+        raise ValueError(f"'{name}' called with invalid 'rtol'={rtol!r}: it must be a real number of at least 0")
     return float(rtol), float(atol)
 
 

@@ -102,10 +102,10 @@ class LU:
             return self._solve_sparse(rhs, trans)
         b = np.asarray(_device.to_host(rhs))
         if b.ndim not in (1, 2):
-            raise ValueError(f"object too deep for desired array: b has {b.ndim} dimensions, 1 or 2 are needed")
+            raise ValueError(f"object too deep for desired array: b has {b.ndim} dimensions, but 1 or 2 are needed")
         if b.shape[0] != self._shape[0]:
             n = self._shape[0]
-            raise ValueError(f"b is of incompatible size: shape {b.shape}, ({n},) or ({n}, k) is needed")
+            raise ValueError(f"b is of incompatible size: it has shape {b.shape}, but ({n},) or ({n}, k) is needed")
         return _device.back(rhs, self._solve_array(b, trans))
 
     def _solve_array(self, b: np.ndarray, trans: str) -> np.ndarray:
@@ -139,9 +139,9 @@ class LU:
 
     def _solve_sparse(self, b: Any, trans: str) -> Any:
         if b.ndim != 2:
-            raise ValueError(f"b has {b.ndim} dimension: a sparse right-hand side needs 2")
+            raise ValueError(f"b has {b.ndim} dimension, but a sparse right-hand side needs 2")
         if b.shape[0] != self._shape[0]:
-            raise ValueError(f"b is of incompatible size: shape {b.shape}, ({self._shape[0]}, k) is needed")
+            raise ValueError(f"b is of incompatible size: it has shape {b.shape}, but ({self._shape[0]}, k) is needed")
         columns = b.tocsc()
         found = [
             sparse.csc_array(self._solve_array(columns[:, first : first + COLUMNS].toarray(), trans))

@@ -57,8 +57,8 @@ def scalar_type(*dtypes: Any) -> np.dtype:
     if result == np.float16:
         return np.dtype(np.float32)
     raise TypeError(
-        f"values of type {result}: float32, float64, complex64, complex128 or integers are needed"
-        + (" (cast to double precision if its rounding is fine)" if result.kind in "fc" else "")
+        f"values of type {result} are not supported: use float32, float64, complex64, complex128 or integers"
+        + (" (cast them to double precision if its rounding is acceptable)" if result.kind in "fc" else "")
     )
 
 
@@ -152,9 +152,9 @@ def arrays_of(a: Any, dtype: Any = None) -> Arrays:
     if not sparse.issparse(a):
         a = np.asarray(a)
         if a.ndim != 2:
-            raise ValueError(f"A has {a.ndim} dimension{'' if a.ndim == 1 else 's'}: a matrix with 2 is needed")
+            raise ValueError(f"A has {a.ndim} dimension{'' if a.ndim == 1 else 's'}, but a matrix with 2 is needed")
     elif a.ndim != 2:
-        raise ValueError(f"A has {a.ndim} dimension: a matrix with 2 is needed")
+        raise ValueError(f"A has {a.ndim} dimension, but a matrix with 2 is needed")
     dtype = scalar_type(a.dtype) if dtype is None else dtype
     shape = (int(a.shape[0]), int(a.shape[1]))
     if isinstance(a, np.ndarray):
@@ -192,12 +192,12 @@ def values_of(values: Any, dtype: np.dtype) -> np.ndarray:
 def check_kind(given: Any, dtype: np.dtype) -> None:
     """Raises an error if a conversion would drop an imaginary part."""
     if not np.can_cast(given, dtype, "same_kind"):
-        raise TypeError(f"values of type {given} for a solver of {dtype}")
+        raise TypeError(f"values of type {given} do not fit into a solver of {dtype}")
 
 
 def vector(what: str, value: Any, dtype: np.dtype, length: int) -> np.ndarray:
     """A contiguous vector of this length, from shape ``(n,)`` or ``(n, 1)``, as SciPy's functions accept it."""
     array = to_numpy(value)
     if array.shape not in ((length,), (length, 1)):
-        raise ValueError(f"{what} has shape {array.shape}: ({length},) or ({length}, 1) is needed")
+        raise ValueError(f"{what} has shape {array.shape}, but ({length},) or ({length}, 1) is needed")
     return _flat(array, dtype)

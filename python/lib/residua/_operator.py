@@ -20,7 +20,7 @@ class Operator:
             a = _matrix.from_foreign(a)
             self.matrix = a if hasattr(a, "dtype") and hasattr(a, "shape") else np.asarray(a)
             if len(self.matrix.shape) != 2:
-                raise ValueError(f"A has shape {self.matrix.shape}: a matrix with 2 dimensions is needed")
+                raise ValueError(f"A has shape {self.matrix.shape}, but a matrix with 2 dimensions is needed")
             self.shape = tuple(int(extent) for extent in self.matrix.shape)
             self.dtype = np.dtype(self.matrix.dtype)
             return
@@ -60,7 +60,7 @@ def typed(function: Callable[..., Any], dtype: np.dtype) -> Callable[..., Any]:
     def call(x: np.ndarray) -> np.ndarray:
         result = np.asarray(function(x))
         if not np.can_cast(result.dtype, dtype, "same_kind"):
-            raise TypeError(f"an operator gave values of type {result.dtype} where {dtype} is computed with")
+            raise TypeError(f"an operator returned values of type {result.dtype}, but the solve computes in {dtype}")
         return np.ascontiguousarray(result, dtype=dtype).reshape(-1)
 
     return call

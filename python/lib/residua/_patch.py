@@ -113,5 +113,5 @@ def patch(*names: str) -> Patch:
     """
     unknown = [name for name in names if name not in NAMES]
     if unknown:
-        raise ValueError(f"{unknown[0]!r}: one of {', '.join(NAMES)} is needed")
+        raise ValueError(f"{unknown[0]!r} cannot be patched: choose one of {', '.join(NAMES)}")
     return Patch(tuple(dict.fromkeys(names)) or NAMES)

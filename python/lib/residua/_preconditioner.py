@@ -14,7 +14,7 @@ def _operator(name: str, A: Any) -> LinearMap:
     from scipy.sparse.linalg import LinearOperator
 
     if not _matrix.is_matrix(A):
-        raise TypeError(f"{type(A).__name__}: a preconditioner needs a stored matrix")
+        raise TypeError(f"a preconditioner needs a stored matrix, but A is of type {type(A).__name__}")
     arrays = _matrix.arrays_of(A)
     m = _residua.Preconditioner(name, *arrays)
     dtype = arrays.values.dtype

@@ -28,9 +28,9 @@ def _rows(what: str, given: Any) -> Any:
     array = _matrix.to_numpy(given)
     array = array.reshape(-1, 1) if array.ndim == 1 else array
     if array.ndim != 2:
-        raise ValueError(f"{what} has {array.ndim} dimensions: 2 are needed")
+        raise ValueError(f"{what} has {array.ndim} dimensions, but 2 are needed")
     if np.iscomplexobj(array):
-        raise TypeError(f"{what} is complex: real numbers are needed")
+        raise TypeError(f"{what} is complex, but real numbers are needed")
     return array.shape[1], np.ascontiguousarray(array, dtype=np.float64).reshape(-1)
 
 
@@ -157,8 +157,8 @@ class Solver:
     ) -> None:
         if not _matrix.is_matrix(A):
             raise TypeError(
-                f"{type(A).__name__}: Solver needs a stored matrix; operators and functions go to residua.cg, minres, "
-                "gmres, bicgstab or lsmr"
+                f"Solver needs a stored matrix, but A is of type {type(A).__name__}: pass operators and functions to "
+                "residua.cg, minres, gmres, bicgstab or lsmr"
             )
         dtype = None if dtype is None else _matrix.scalar_type(dtype)
         settings = dict(
@@ -295,7 +295,7 @@ class Solver:
             return self._solve_transposed(b, x0, out, trans, callback)
         if _matrix.is_on_gpu(b):
             if callback is not None or out is not None:
-                raise TypeError("out and callback are for vectors on the host")
+                raise TypeError("out and callback work only with vectors on the host, but b is on a GPU")
             x, report = _vectors.solve(self, self._ordinal, b, x0)
         else:
             x, report = self._solve_host(b, x0, out, callback)
@@ -312,19 +312,19 @@ class Solver:
             x = np.zeros(columns, self._dtype)
             return x, self._engine.solve(np.ascontiguousarray(b), x, False, callback)[0]
         if b.ndim not in (1, 2) or b.shape[0] != rows:
-            raise ValueError(f"b has shape {b.shape}: ({rows},) or ({rows}, k) is needed")
+            raise ValueError(f"b has shape {b.shape}, but ({rows},) or ({rows}, k) is needed")
         shape = (columns, *b.shape[1:])
         kind = _matrix.scalar_type(b.dtype)
         if x0 is not None:
             x0 = _matrix.to_numpy(x0)
             if x0.shape != shape:
-                raise ValueError(f"x0 has shape {x0.shape}: {shape} is needed")
+                raise ValueError(f"x0 has shape {x0.shape}, but {shape} is needed")
             kind = _matrix.scalar_type(b.dtype, x0.dtype)
         if kind.kind == "c" and self._dtype.kind == "f":
             return self._solve_parts(b, x0, out, callback)
         if out is not None:
             if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != self._dtype:
-                raise ValueError(f"out: an array of shape {shape} and type {self._dtype} is needed")
+                raise ValueError(f"out must be an array of shape {shape} and type {self._dtype}")
             if not out.flags.writeable:
                 raise ValueError("out is read-only")
         several = b.ndim == 2 and b.shape[1] != 1
@@ -357,7 +357,7 @@ class Solver:
     def _turned(self) -> Solver:
         """The solver of the transposed matrix, until values change."""
         if not hasattr(self._engine, "transposed"):
-            raise NotImplementedError("with comm a solver has no transposed one")
+            raise NotImplementedError("a solver with comm cannot solve with the transposed matrix")
         turned = object.__new__(Solver)
         turned._engine = self._engine.transposed()
         turned._device, turned._report, turned._dtype = self._device, None, self._dtype
@@ -396,7 +396,7 @@ class Solver:
         result = (x[:, :count] + 1j * x[:, count:]).reshape((columns, *b.shape[1:]))
         if out is not None:
             if out.shape != result.shape or out.dtype != result.dtype:
-                raise ValueError(f"out: an array of shape {result.shape} and type {result.dtype} is needed")
+                raise ValueError(f"out must be an array of shape {result.shape} and type {result.dtype}")
             out[...] = result
             result = out
         return result, reports
@@ -429,7 +429,7 @@ class Solver:
         True
         """
         if not hasattr(self._engine, "update"):
-            raise NotImplementedError("with comm a solver takes no new values: make a new one")
+            raise NotImplementedError("a solver with comm cannot take new values: make a new solver")
         self.__dict__.pop("_turned", None)
         if _device.update(self, self._ordinal, values):
             return
@@ -463,7 +463,7 @@ class Solver:
         from scipy.sparse.linalg import LinearOperator
 
         if self._shape[0] != self._shape[1]:
-            raise ValueError(f"a preconditioner is square, A is {self._shape[0]} x {self._shape[1]}")
+            raise ValueError(f"a preconditioner needs a square matrix, but A is {self._shape[0]} x {self._shape[1]}")
 
         def apply(r: np.ndarray) -> np.ndarray:
             return self._solve_host(r, None, None, None)[0]

@@ -23,10 +23,10 @@ def solve(solver: Any, ordinal: int | None, b: Any, x0: Any) -> tuple[Any, Any]:
     rows, columns = solver.shape
     shape = tuple(b.shape)
     if len(shape) not in (1, 2) or shape[0] != rows:
-        raise ValueError(f"b has shape {shape}: ({rows},) or ({rows}, k) is needed")
+        raise ValueError(f"b has shape {shape}, but ({rows},) or ({rows}, k) is needed")
     target = (columns, *shape[1:])
     if x0 is not None and tuple(x0.shape) != target:
-        raise ValueError(f"x0 has shape {tuple(x0.shape)}: {target} is needed")
+        raise ValueError(f"x0 has shape {tuple(x0.shape)}, but {target} is needed")
     several = len(shape) == 2 and shape[1] != 1
     way = WAYS.get(_device.package(b))
     solved = None

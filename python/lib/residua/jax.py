@@ -71,7 +71,7 @@ def solve(A: Any, b: Any, **settings: Any) -> jax.Array:
     [-0.0208, -0.1667, -0.1667]
     """
     if len(A.shape) != 2:
-        raise ValueError(f"A has {len(A.shape)} dimensions: a matrix with 2 is needed")
+        raise ValueError(f"A has {len(A.shape)} dimensions, but a matrix with 2 is needed")
     shape = (int(A.shape[0]), int(A.shape[1]))
     if hasattr(A, "indptr"):
         values, columns = A.data, A.indices
@@ -82,10 +82,10 @@ def solve(A: Any, b: Any, **settings: Any) -> jax.Array:
         values, rows, columns = jnp.asarray(A), jnp.zeros(0, int), jnp.zeros(0, int)
     dense = not hasattr(A, "indices")
     if not dense and (values.ndim, rows.ndim, columns.ndim) != (1, 1, 1):
-        raise ValueError("A has dimensions of batches or dense ones: a plain sparse matrix is needed")
+        raise ValueError("A has batch or dense dimensions, but a plain sparse matrix is needed")
     b = jnp.asarray(b)
     if b.ndim not in (1, 2) or b.shape[0] != shape[0] or shape[0] != shape[1]:
-        raise ValueError(f"A of shape {shape} and b of shape {b.shape}: (n, n), and (n,) or (n, k) are needed")
+        raise ValueError(f"A has shape {shape} and b {b.shape}, but (n, n) and (n,) or (n, k) are needed")
     # Both get the wider of the two precisions, and each stays real or complex.
     real = jnp.zeros((), jnp.result_type(values, b, jnp.float32)).real.dtype
     values, b = values.astype(jnp.result_type(values, real)), b.astype(jnp.result_type(b, real))
@@ -134,7 +134,7 @@ def _adjoint(system: _System, values: Any, rows: Any, columns: Any, b: Any) -> A
 
 
 def _refuse(*_: Any) -> Any:
-    raise TypeError("residua.jax.solve has first derivatives only")
+    raise TypeError("residua.jax.solve supports only first derivatives")
 
 
 _adjoint.defvjp(_refuse, _refuse)

@@ -48,7 +48,7 @@ def solve(A: torch.Tensor, b: torch.Tensor, **settings: Any) -> torch.Tensor:
     tensor([-0.0208, -0.1667, -0.1667])
     """
     if A.dim() != 2:
-        raise ValueError(f"A has {A.dim()} dimensions: a matrix with 2 is needed")
+        raise ValueError(f"A has {A.dim()} dimensions, but a matrix with 2 is needed")
     values, indices = _parts(A)
     wide = torch.promote_types(values.dtype, b.dtype)
     if not wide.is_floating_point and not wide.is_complex:
@@ -70,7 +70,7 @@ def _parts(A: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
         A = A.coalesce()
         return A.values(), A.indices()
     if A.layout not in (torch.sparse_csr, torch.sparse_csc):
-        raise TypeError(f"A has the layout {A.layout}: COO, CSR, CSC or a dense matrix is needed")
+        raise TypeError(f"A has the layout {A.layout}, but COO, CSR, CSC or a dense matrix is needed")
     by_rows = A.layout == torch.sparse_csr
     offsets, inner = (A.crow_indices(), A.col_indices()) if by_rows else (A.ccol_indices(), A.row_indices())
     outer = torch.repeat_interleave(torch.arange(len(offsets) - 1, device=A.device), offsets.diff())

@@ -38,14 +38,16 @@ impl Cuda {
                 call!(name, cuPointerGetAttribute((&raw mut managed).cast(), attribute, address))?;
             }
             if kind != CUmemorytype::CU_MEMORYTYPE_DEVICE as u32 && managed == 0 {
-                let what = "an array that should lie on a GPU lies on the host, or nowhere";
+                let what =
+                    "an array must be in the memory of a GPU, but its address is on the host or invalid";
                 return Err(Error::InvalidArgument(what.into()));
             }
             let attribute = Pointer::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
             call!(name, cuPointerGetAttribute((&raw mut ordinal).cast(), attribute, address))?;
         }
-        let ordinal = usize::try_from(ordinal)
-            .map_err(|_| Error::InvalidArgument("an array that lies on no GPU of its own".into()))?;
+        let ordinal = usize::try_from(ordinal).map_err(|_| {
+            Error::InvalidArgument("the GPU of an array could not be determined from its address".into())
+        })?;
         Self::new(ordinal)
     }
 

@@ -44,7 +44,9 @@ impl Cuda {
     ) -> Result<StencilArrays<T>> {
         let points = sides.iter().try_fold(1_usize, |product, &n| product.checked_mul(n));
         let Some(points) = points.filter(|&points| points <= NARROW_LIMIT) else {
-            return Err(Error::InvalidArgument(format!("{sides:?} points: fewer than 2^32 are possible")));
+            return Err(Error::InvalidArgument(format!(
+                "a grid of {sides:?} points is too large: fewer than 2^32 are possible"
+            )));
         };
         // One entry on the diagonal, and two for each pair of neighbours.
         let nonzeros: usize = if all_around {

@@ -197,7 +197,10 @@ impl Cuda {
                 return Ok(shape);
             }
         }
-        Err(Error::Unsupported(format!("{name} on {}: it holds too few blocks of it at a time", self.0.name)))
+        Err(Error::Unsupported(format!(
+            "kernel {name} on {}, which cannot run enough of its blocks at a time",
+            self.0.name
+        )))
     }
 
     /// Returns how many clusters of this many blocks the device can run at the same time; `None` if the driver returns
@@ -310,7 +313,11 @@ fn load(device: &Stream, unit: &Unit) -> Result<Module> {
         CudaError::CompilerMismatch {
             compiler: compiler.version_text(),
             chip: format!("sm_{}{}", chip.0, chip.1),
-            cause: format!("the driver of CUDA {}: {}", driver::version_text(device.driver), words(refused)),
+            cause: format!(
+                "the driver of CUDA {} refused its code: {}",
+                driver::version_text(device.driver),
+                words(refused)
+            ),
         }
         .into()
     })

@@ -31,7 +31,9 @@ mod kernel {
 /// Checks that `n` elements can be a block of this number of interleaved vectors, and that kernels support the number.
 pub(super) fn check_block(vectors: usize, n: usize) -> Result<()> {
     if !(1..=32).contains(&vectors) {
-        return Err(Error::InvalidArgument(format!("{vectors} vectors side by side: 1 to 32 are possible")));
+        return Err(Error::InvalidArgument(format!(
+            "{vectors} vectors were given at once, but only 1 to 32 are possible"
+        )));
     }
     Error::check_dimension("entries beyond the last whole row", 0, n % vectors)
 }

@@ -40,7 +40,9 @@ fn whole_rows(n: usize, k: usize) -> usize {
 
 fn check(k: usize, n: usize) -> Result<()> {
     if !(1..=MOST).contains(&k) {
-        return Err(Error::InvalidArgument(format!("{k} vectors side by side: 1 to {MOST} are possible")));
+        return Err(Error::InvalidArgument(format!(
+            "{k} vectors were given at once, but only 1 to {MOST} are possible"
+        )));
     }
     Error::check_dimension("entries beyond the last whole row", 0, n % k)
 }

@@ -34,7 +34,10 @@ impl ScatteredBlocks<Host> {
         for (k, block) in blocks.iter().enumerate() {
             let refused = |why: &str| Err(Error::InvalidArgument(format!("block {k} {why}")));
             if block.is_empty() || block.len() > MOST_OF_BLOCK as usize {
-                return refused(&format!("has {} unknowns: 1 to {MOST_OF_BLOCK} are possible", block.len()));
+                return refused(&format!(
+                    "has {} unknowns, but only 1 to {MOST_OF_BLOCK} are possible",
+                    block.len()
+                ));
             }
             if !block.is_sorted() {
                 return refused("has members that do not ascend");
@@ -42,7 +45,11 @@ impl ScatteredBlocks<Host> {
             for &member in block {
                 match seen.get_mut(member as usize) {
                     Some(seen) if !*seen => *seen = true,
-                    _ => return refused(&format!("has unknown {member}, which another has too or nobody")),
+                    _ => {
+                        return refused(&format!(
+                            "has unknown {member}, which another block has too or which does not exist"
+                        ));
+                    }
                 }
             }
         }

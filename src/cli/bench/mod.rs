@@ -75,7 +75,7 @@ pub(crate) struct Arguments {
 fn parse_time(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(time) if (0.0..=60.0).contains(&time) => Ok(time),
-        _ => Err("a number of seconds from 0 to 60".into()),
+        _ => Err("give a number of seconds from 0 to 60".into()),
     }
 }
 

@@ -78,8 +78,9 @@ impl FromStr for Source {
         for option in parts {
             let (name, value) = option.split_once('=').ok_or("write an option as name=value")?;
             if !model.options.contains(&name) {
-                let known = if model.options.is_empty() { "none".into() } else { model.options.join(", ") };
-                return Err(format!("{kind} has no option {name}: it takes {known}"));
+                let known =
+                    if model.options.is_empty() { "only the size".into() } else { model.options.join(", ") };
+                return Err(format!("{kind} has no option {name}; its options are {known}"));
             }
             parameters = set(parameters, name, value)?;
         }
@@ -105,6 +106,6 @@ fn set(parameters: Parameters, name: &str, value: &str) -> Result<Parameters, St
         "row-lengths" => {
             parameters.row_lengths(value.parse::<RowLengths>().map_err(|error| format!("{name}: {error}"))?)
         }
-        _ => return Err(format!("no option {name}")),
+        _ => return Err(format!("there is no option {name}")),
     })
 }

@@ -199,8 +199,10 @@ impl Arguments {
         if let Some(path) = &self.coordinates {
             let (points, dimensions, coordinates) = rows_of(path)?;
             if points == 0 || !header.rows().is_multiple_of(points) || !(1..=3).contains(&dimensions) {
-                let what =
-                    format!("{points} points of {dimensions} dimensions for {} unknowns", header.rows());
+                let what = format!(
+                    "{points} points of {dimensions} dimensions do not fit {} unknowns",
+                    header.rows()
+                );
                 let how = "write each point as a row of one to three numbers; each point has the same number of \
                     unknowns";
                 return Err(Failure::about(path, format!("{what}: {how}")));
@@ -210,7 +212,10 @@ impl Arguments {
         if let Some(path) = &self.near_null {
             let (rows, count, entries) = rows_of(path)?;
             if rows != header.rows() || count == 0 {
-                let what = format!("{count} vectors of {rows} rows, but the matrix has {}", header.rows());
+                let what = format!(
+                    "the file has {count} vectors of {rows} rows, but the matrix has {} rows",
+                    header.rows()
+                );
                 return Err(Failure::about(path, what));
             }
             builder = builder.near_null_space(count, entries);
@@ -231,7 +236,8 @@ impl Arguments {
         let file = read_dense::<T>(path, &ReadOptions::default()).about(path)?;
         let (rows, n) = (file.rows(), header.columns());
         if rows != n {
-            let what = format!("null vectors of {rows} rows, but {} has {n} columns", self.matrix.display());
+            let what =
+                format!("the null vectors have {rows} rows, but {} has {n} columns", self.matrix.display());
             return Err(Failure::about(path, what));
         }
         let vectors: Vec<Vec<T>> = (0..file.columns()).map(|j| file.column(j).to_vec()).collect();
@@ -270,7 +276,7 @@ fn rows_of(path: &Path) -> Result<(usize, usize, Vec<f64>), Failure> {
     if let Some(place) = entries.iter().position(|entry| !entry.is_finite()) {
         return Err(Failure::about(
             path,
-            format!("row {}: an entry is infinite or NaN", place / columns + 1),
+            format!("an entry in row {} is infinite or NaN", place / columns + 1),
         ));
     }
     Ok((rows, columns, entries))

@@ -36,7 +36,7 @@ pub(super) fn is_one() -> bool {
 fn check(arguments: &Arguments) -> Result<(), Failure> {
     let files = [Some(arguments.matrix.as_path()), arguments.rhs_file()];
     if files.into_iter().flatten().any(|path| path == Path::new("-")) {
-        let cause = "several ranks: every process reads A and b, so neither can be '-'";
+        let cause = "with several ranks every process reads A and b, so neither can be standard input ('-')";
         return Err(Failure::Usage(cause.into()));
     }
     Ok(())
@@ -82,7 +82,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         check(arguments)?;
         let (asked, ranks) = (arguments.ranks.map(usize::from), group.ranks());
         if let Some(asked) = asked.filter(|&asked| asked != ranks) {
-            let cause = format!("--ranks {asked}, but MPI has started {ranks}: leave --ranks out");
+            let cause =
+                format!("--ranks is {asked}, but MPI has started {ranks} processes: leave --ranks out");
             return Err(Failure::Usage(cause));
         }
         let sinks = Sinks::open(arguments)?;
@@ -154,7 +155,7 @@ fn solve<T: Solvable<Real = f64>>(
         }
     };
     if read.loaded.a.rows() == 0 {
-        return Err(Failure::about(path, "an empty matrix: there is nothing to solve"));
+        return Err(Failure::about(path, "the matrix is empty: there is nothing to solve"));
     }
     #[cfg(feature = "cuda")]
     if let Some(ordinal) = gpu(group, arguments, [read.loaded.a.rows(), read.nonzeros])? {

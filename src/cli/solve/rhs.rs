@@ -178,11 +178,11 @@ fn columns<T: Scalar, B: Backend>(
         let hint = if rows == 1 && k == n { "; write it as a column" } else { "" };
         return Err(Failure::about(
             path,
-            format!("a right-hand side of {rows} rows, but {} has {n}{hint}", matrix.display()),
+            format!("the right-hand side has {rows} rows, but {} has {n}{hint}", matrix.display()),
         ));
     }
     if k == 0 {
-        return Err(Failure::about(path, "no right-hand side: the array has no columns"));
+        return Err(Failure::about(path, "the array has no columns, so it holds no right-hand side"));
     }
     let columns: Vec<T> = (0..k).flat_map(|j| file.column(j).iter().copied()).collect();
     let origin = Origin { source: "file", name: path.display().to_string(), columns: k };

@@ -42,7 +42,7 @@ where
     let path = arguments.matrix.as_path();
     let Loaded { a, header, read, assemble } = loaded?;
     if a.rows() == 0 {
-        return Err(Failure::about(path, "an empty matrix: there is nothing to solve"));
+        return Err(Failure::about(path, "the matrix is empty: there is nothing to solve"));
     }
     if arguments.dry_run {
         let builder = arguments.builder_of::<T>(&header)?;

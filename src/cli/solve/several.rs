@@ -100,17 +100,17 @@ fn check(arguments: &Arguments, matrices: &[&Path]) -> Result<(), Failure> {
     #[cfg(all(unix, feature = "ranks"))]
     if super::ranks::is_one() || arguments.ranks.is_some_and(|ranks| ranks > 1) {
         return Err(Failure::Usage(
-            "several matrices are for one process; several processes solve one".into(),
+            "several matrices need one process; several processes can solve only one matrix".into(),
         ));
     }
     if matrices.contains(&Path::new("-")) {
-        return Err(Failure::Usage("standard input ('-') is one matrix, and not one of several".into()));
+        return Err(Failure::Usage("standard input ('-') cannot be one of several matrices".into()));
     }
     // Other programs take the right-hand side as the second file.
     if let Some(path) = matrices[1..].iter().find(|path| is_vector(path)) {
         let path = path.display();
         return Err(Failure::Usage(format!(
-            "{path} is a vector: a right-hand side is named by --rhs {path}"
+            "{path} is a vector, not a matrix: give a right-hand side by --rhs {path}"
         )));
     }
     let results = results(arguments).filter(|path| path.as_os_str() != "-");
@@ -120,11 +120,16 @@ fn check(arguments: &Arguments, matrices: &[&Path]) -> Result<(), Failure> {
     for path in results {
         let shown = path.display();
         if !path.to_string_lossy().contains(NAME) {
-            let how = "{} in it stands for the name of each";
-            return Err(Failure::Usage(format!("{shown} would be the result of several matrices: {how}")));
+            let how = "write {} in it for the name of each";
+            return Err(Failure::Usage(format!(
+                "{shown} would be overwritten by each of several matrices: {how}"
+            )));
         }
         if let Some(pair) = twice {
-            return Err(Failure::Usage(format!("{shown}: two of the matrices have the name {}", pair[0])));
+            return Err(Failure::Usage(format!(
+                "{shown} would be overwritten: two of the matrices have the name {}",
+                pair[0]
+            )));
         }
     }
     Ok(())

@@ -224,10 +224,10 @@ fn plainly(outcome: &Outcome) -> String {
     match outcome {
         Outcome::IterationLimit => "iteration limit reached".into(),
         Outcome::NotPositiveDefinite { iteration: 0, curvature } => {
-            format!("not positive definite, a diagonal entry is {}", signed(*curvature))
+            format!("A is not positive definite: a diagonal entry is {}", signed(*curvature))
         }
         Outcome::NotPositiveDefinite { curvature, .. } => {
-            format!("not positive definite, a direction p has p.Ap / p.p = {}", signed(*curvature))
+            format!("A is not positive definite: a vector p has p.Ap / p.p = {}", signed(*curvature))
         }
         Outcome::Stagnated => "the residual no longer falls".into(),
         Outcome::NotFinite => "an infinity or NaN occurred".into(),

@@ -157,7 +157,9 @@ impl<T: Factorable> Direct<T> {
             || new.indices != old.indices
             || starts(&new)? != starts(&old)?
         {
-            return Err(Error::InvalidMatrix("the pattern is not that of the factorisation".to_string()));
+            return Err(Error::InvalidMatrix(
+                "the pattern differs from that of the factorised matrix".to_string(),
+            ));
         }
         self.a.values_mut().copy_from_slice(a.parts().values);
         self.norms = norms(&self.a);

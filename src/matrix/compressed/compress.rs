@@ -72,7 +72,7 @@ impl<V: Scalar, B: Conversions> Compressed<V, B> {
     pub fn with_options(backend: &B, a: &Csr<V, B>, options: &CompressedOptions) -> Result<Self> {
         if a.columns() > MOST_COLUMNS {
             return Err(Error::Unsupported(format!(
-                "format compressed with {} columns: it takes up to 2^32 - 257; use format csr",
+                "format compressed with {} columns, of which it allows 2^32 - 257; use format csr",
                 a.columns()
             )));
         }

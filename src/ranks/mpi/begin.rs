@@ -39,7 +39,7 @@ pub(in crate::ranks) fn begin(wire: &dyn Wire) -> Result<Begun> {
     let all = words_of_all(wire, waiting, &own)?;
     let told: Vec<Vec<&str>> = all.iter().map(|words| words.split('\n').collect()).collect();
     if let Some(other) = told.iter().position(|words| words[0] != told[0][0]) {
-        let cause = format!("runs residua {}, rank 0 {}", told[other][0], told[0][0]);
+        let cause = format!("runs residua {}, but rank 0 runs {}", told[other][0], told[0][0]);
         return Err(Error::Rank { rank: other, ranks, cause });
     }
     let beside = told.iter().filter(|words| words[1..3] == told[rank][1..3]).count();

@@ -96,7 +96,9 @@ pub(super) fn of_number(mpi: &'static Mpi, number: c_int) -> Result<Box<dyn Wire
             Ok(Box::new(Communicator::new(table, mpi, number, false)?))
         }
         Interface::Pointers(table) => {
-            let convert = table.from_fortran.ok_or_else(|| Error::Mpi("no Fortran numbers".into()))?;
+            let convert = table.from_fortran.ok_or_else(|| {
+                Error::Mpi("the MPI library cannot convert communicators from Fortran".into())
+            })?;
             // SAFETY: MPI is initialised; if the number is no communicator, the calls below report it.
             let handle = unsafe { convert(number) };
             Ok(Box::new(Communicator::new(table, mpi, handle, false)?))
@@ -151,7 +153,7 @@ impl<H: Handle> Communicator<H> {
     /// Returns an error if the communicator has been freed.
     fn alive(&self) -> Result<()> {
         match self.left.load(Ordering::Relaxed) {
-            true => Err(Error::Mpi("the group was left already".into())),
+            true => Err(Error::Mpi("the communicator was freed already".into())),
             false => Ok(()),
         }
     }
@@ -260,7 +262,8 @@ impl<H: Handle> Wire for Communicator<H> {
         self.alive()?;
         Error::check_dimension("bytes of all ranks", own.len() * self.ranks, all.len())?;
         let length = c_int::try_from(own.len());
-        let length = length.map_err(|_| Error::Mpi(format!("{} bytes at once", own.len())))?;
+        let length =
+            length.map_err(|_| Error::Mpi(format!("{} bytes are too many for one message", own.len())))?;
         let (byte, mut request) = (self.constants().byte, [H::NONE]);
         let (from, to) = (own.as_ptr().cast::<c_char>(), all.as_mut_ptr().cast::<c_char>());
         let (iallgather, place) = (self.table.iallgather, &raw mut request[0]);

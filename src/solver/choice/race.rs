@@ -293,8 +293,10 @@ impl Race {
 
     /// The reason why they were given up for a factorisation, if they were.
     pub(in crate::solver) fn words(&self) -> Option<String> {
-        let (behind, left) = (seconds(self.behind), seconds(self.left));
-        let words = format!("given up: a factorisation is to take {behind}, these {left} more");
+        let mut words = format!("given up: the factorisation is forecast to take {}", seconds(self.behind));
+        if self.left.is_finite() {
+            words += &format!(", and these iterations {} more", seconds(self.left));
+        }
         self.behind.is_finite().then_some(words)
     }
 }

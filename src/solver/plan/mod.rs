@@ -115,7 +115,7 @@ impl<B: SolverBackend> Planner<'_, B> {
             && let Some(method) = named.find(|method| !matches!(method, Method::Auto | Method::Lsmr))
         {
             return Err(Error::Unsupported(format!(
-                "{rows} x {columns} is not square: {method} solves square systems; lsmr takes others"
+                "{rows} x {columns} is not square, but {method} needs a square matrix; use lsmr or auto"
             )));
         }
         if let Some(near_null) = &self.wishes.near_null {
@@ -124,7 +124,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         if !matches!(method, Method::Auto | Method::Cg) && self.wishes.precision != Precision::Double {
             let precision = self.wishes.precision;
             return Err(Error::Unsupported(format!(
-                "method {method} in precision {precision}; only cg has it"
+                "method {method} in precision {precision}; use cg or auto, or precision double"
             )));
         }
         Ok(())

@@ -252,7 +252,7 @@ impl<T: Scalar> Factorisation<T> {
         let library = Library::get()?;
         let entries = number_of::<T>()?;
         if i32::try_from(n).is_err() || n == 0 {
-            return Err(Error::Unsupported(format!("{n} unknowns in cuDSS: it takes 1 to 2^31 - 1")));
+            return Err(Error::Unsupported(format!("{n} unknowns in cuDSS, which allows 1 to 2^31 - 1")));
         }
         if let Some(order) = options.order {
             order.check(n)?;
@@ -329,7 +329,9 @@ fn as_wide_as_needed(
     let fits = i32::try_from(nonzeros).is_ok();
     if !fits && !library.numbers.offset_type {
         let version = library.version;
-        return Err(Error::Unsupported(format!("{nonzeros} entries in cuDSS {version}: 0.8 takes them")));
+        return Err(Error::Unsupported(format!(
+            "{nonzeros} entries in cuDSS {version}; use cuDSS 0.8 or later"
+        )));
     }
     match offsets {
         Offsets::Narrow(_) if fits => Ok(offsets),
@@ -419,7 +421,9 @@ impl<T: Scalar> Factors<T, Cuda> for Factorisation<T> {
         Error::check_dimension("length of b", n * count, b.len())?;
         Error::check_dimension("length of x", n * count, x.len())?;
         if !self.factorised {
-            return Err(Error::InvalidArgument("factors that were not computed yet".into()));
+            return Err(Error::InvalidArgument(
+                "the factors were not computed yet: factorise before a solve".into(),
+            ));
         }
         if count == 0 {
             return Ok(());

@@ -208,7 +208,7 @@ fn version_of(file: &File) -> Result<Version, String> {
         // SAFETY: the call writes one integer.
         let status = unsafe { property(kind, &raw mut *number) };
         if status != 0 {
-            return Err(format!("it does not tell its release: {}", words(status)));
+            return Err(format!("its release could not be read: {}", words(status)));
         }
     }
     let [major, minor, patch] = numbers;

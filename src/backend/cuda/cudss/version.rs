@@ -104,9 +104,11 @@ impl Version {
             (0, 7) => Ok(of_0_7),
             (0, 8..) | (LAST_MAJOR, _) => Ok(of_0_8),
             (major, minor) if (major, minor) < OLDEST => {
-                Err(format!("it is release {self}, and residua needs {}.{}", OLDEST.0, OLDEST.1))
+                Err(format!("it is release {self}, but residua needs {}.{} or later", OLDEST.0, OLDEST.1))
             }
-            _ => Err(format!("it is release {self}, and residua knows those up to {LAST_MAJOR}.x")),
+            _ => {
+                Err(format!("it is release {self}, but residua supports releases only up to {LAST_MAJOR}.x"))
+            }
         }
     }
 }
@@ -155,7 +157,9 @@ mod tests {
 
     #[test]
     fn too_old_and_too_new_are_told() {
-        assert!(version(0, 4, 0).numbers().unwrap_err().contains("release 0.4.0, and residua needs 0.5"));
+        assert!(
+            version(0, 4, 0).numbers().unwrap_err().contains("release 0.4.0, but residua needs 0.5 or later")
+        );
         assert!(version(2, 0, 0).numbers().unwrap_err().contains("up to 1.x"));
         assert_eq!(words(6), "CUDSS_STATUS_INTERNAL_ERROR");
         assert_eq!(words(99), "status 99");
