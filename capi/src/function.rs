@@ -16,7 +16,7 @@ use residua_core::krylov::{
 use residua_core::operator::FunctionOperator;
 use residua_core::precondition::{Identity, Preconditioner};
 use residua_core::solver::{Canceller, Method};
-use residua_core::{Csr, Error, Host, LinearOperator, Scalar};
+use residua_core::{Csr, Host, LinearOperator, Scalar};
 use std::ffi::c_void;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicI32, Ordering};
