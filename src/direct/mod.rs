@@ -22,8 +22,10 @@
 //! | `frontal` | LU and L D L^T with static pivoting, in dense fronts |
 //! | `symmetric` | ordering and structure of L D L^T in fronts |
 //! | `lu` | sparse LU, column by column |
+//! | `lanes` | loops over several vectors at once |
 //! | `regular` | factors of a regular matrix near one that is singular |
 //! | `foreign` | calls to faer, once for each type of entries |
+//! | `sides` | right-hand sides in the caller's memory, and in lanes |
 //! | `triangular` | substitution, if A can be permuted to triangular form |
 //! | `banded` | [`Banded`]: LU of a matrix with few diagonals |
 //! | `refine`, `fgmres` | from a factor to a solution |
@@ -48,6 +50,7 @@ mod frontal;
 mod fronts;
 mod goal;
 mod inverse;
+mod lanes;
 mod lu;
 mod memory;
 mod null;
@@ -56,6 +59,7 @@ mod ordering;
 mod refine;
 mod regular;
 mod report;
+mod sides;
 mod solver;
 mod structures;
 mod symmetric;
@@ -77,6 +81,7 @@ pub(crate) use null::{NULL_UNITS, null_ratio};
 pub use options::{DeviceOptions, DirectOptions, Kind, Prepared};
 pub(crate) use refine::{magnitudes, residual};
 pub use report::{DeviceReport, DeviceSeconds, DirectReport, Reason, Singularity, Unmatched};
+pub use sides::RightHandSides;
 pub use solver::Direct;
 
 /// The matrix with its entries converted to double precision, for a factorisation.

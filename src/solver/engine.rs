@@ -13,6 +13,7 @@ use super::symmetry::{self, Found};
 use super::system::{Order, Stored, reorder};
 use super::watch::Watch;
 use crate::backend::{Backend, Host};
+use crate::direct::RightHandSides;
 use crate::error::{Error, Result};
 use crate::graph;
 use crate::krylov::{Outcome, SolveOptions};
@@ -38,8 +39,8 @@ pub(super) trait Engine<T: Scalar>: Any + Send {
     /// The matrix in the caller's order, for its pattern: values may be those of -A.
     fn pattern(&self) -> Result<Csr<T>>;
 
-    /// x by factors that are at hand, for right-hand sides one after another; false if that does not do.
-    fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool>;
+    /// x by factors that are at hand, one solution after another; false if that does not do.
+    fn solve_quickly(&mut self, transposed: bool, b: RightHandSides<'_, T>, x: &mut [T]) -> Result<bool>;
 
     /// A solver of the transposed matrix, with the same settings.
     fn transposed(&self) -> Result<Box<dyn Engine<T>>>;
@@ -83,7 +84,7 @@ pub trait OnBackend<T: Scalar, B: SolverBackend>: Send {
     fn pattern(&self) -> Result<Csr<T>>;
 
     /// [`Engine::solve_quickly`].
-    fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool>;
+    fn solve_quickly(&mut self, transposed: bool, b: RightHandSides<'_, T>, x: &mut [T]) -> Result<bool>;
 
     /// [`Engine::transposed`].
     fn transposed(&self) -> Result<Box<dyn OnBackend<T, B>>>;
@@ -119,7 +120,7 @@ impl<T: Scalar, B: SolverBackend> Engine<T> for Boxed<T, B> {
         self.0.pattern()
     }
 
-    fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool> {
+    fn solve_quickly(&mut self, transposed: bool, b: RightHandSides<'_, T>, x: &mut [T]) -> Result<bool> {
         self.0.solve_quickly(transposed, b, x)
     }
 
@@ -744,7 +745,7 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
         }
     }
 
-    fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool> {
+    fn solve_quickly(&mut self, transposed: bool, b: RightHandSides<'_, T>, x: &mut [T]) -> Result<bool> {
         if self.order.is_some() || self.scaled.is_some() || self.null.is_some() {
             return Ok(false);
         }

@@ -73,7 +73,7 @@ mod system;
 mod turns;
 mod watch;
 
-pub use crate::direct::Singularity;
+pub use crate::direct::{RightHandSides, Singularity};
 pub use alone::AlonePreconditioner;
 pub use arrays::ArraySolver;
 pub use builder::{Builder, MatrixSource};
@@ -347,8 +347,8 @@ impl<T: Solvable> Solver<T> {
         on(backend, &mut *self.engine)?.update(values)
     }
 
-    /// x of A x = b, or of A^T x = b if `transposed`, for right-hand sides stored one after another, by factors that an
-    /// earlier solve has left, and without a report: for many small solves. Returns whether each x was shown to meet the
+    /// x of A x = b, or of A^T x = b if `transposed`, one solution after another, by factors that an earlier solve has
+    /// left, and without a report: for many small solves, and for many right-hand sides. Returns whether each x was shown to meet the
     /// relative tolerance by one product with A. If not, or if there are no factors, x is not to be used, and
     /// [`Solver::solve_into`] has to be called, which may do more. Values in double precision, factors on the CPU.
     ///
@@ -364,8 +364,13 @@ impl<T: Solvable> Solver<T> {
     ///
     /// # Errors
     /// If memory runs out.
-    pub fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool> {
-        self.engine.solve_quickly(transposed, b, x)
+    pub fn solve_quickly<'b>(
+        &mut self,
+        transposed: bool,
+        b: impl Into<RightHandSides<'b, T>>,
+        x: &mut [T],
+    ) -> Result<bool> {
+        self.engine.solve_quickly(transposed, b.into(), x)
     }
 
     /// A solver for A^T with the same settings, on the same device: it chooses and sets up anew, and keeps factors of its

@@ -15,7 +15,7 @@ use super::preconditioner::{Known, Setup};
 use super::report::Evidence;
 use super::system::Stored;
 use crate::backend::PreconditionSteps;
-use crate::direct::Kind;
+use crate::direct::{Kind, RightHandSides};
 use crate::error::{Error, Result};
 use crate::krylov::{BiCgStab, Cg, Gmres, Lsmr, Minres, Report, SolveOptions};
 use crate::matrix::Csr;
@@ -119,7 +119,7 @@ pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
     fn solve_quickly(
         &mut self,
         _transposed: bool,
-        _b: &[T],
+        _b: RightHandSides<'_, T>,
         _x: &mut [T],
         _norms: &RowNorms<T, B>,
     ) -> Result<bool> {
