@@ -12,15 +12,19 @@ python=${PYTHON:-python3}
 needed="maturin>=1.9,<2 numpy scipy pytest hypothesis ruff"
 # Real clients: their assembled systems are solved where they can be installed. Matplotlib draws the gallery.
 clients="pyamg scikit-fem mpi4py matplotlib"
+# They look at the types; the second is pyright with a Node of its own.
+checkers="mypy basedpyright"
 stamp=.venv/installed
-if [ "$(cat "$stamp" 2>/dev/null)" != "$needed $clients" ]; then
+if [ "$(cat "$stamp" 2>/dev/null)" != "$needed $clients $checkers" ]; then
     [ -x .venv/bin/python ] || "$python" -m venv .venv
     # shellcheck disable=SC2086
     .venv/bin/pip install --quiet $needed
     # shellcheck disable=SC2086
     .venv/bin/pip install --quiet $clients || \
         echo "tests of pyamg, scikit-fem, mpi4py and the gallery's pictures are skipped: not to be installed"
-    echo "$needed $clients" >"$stamp"
+    # shellcheck disable=SC2086
+    .venv/bin/pip install --quiet $checkers || echo "types are not looked at: mypy and basedpyright are not to be installed"
+    echo "$needed $clients $checkers" >"$stamp"
 fi
 cargo fmt --check
 .venv/bin/ruff check --quiet --config pyproject.toml . ../site

@@ -5,11 +5,13 @@ use crate::matrix::{Indices, Layout, layout_of};
 use crate::run::raise;
 use crate::typed::Value;
 use num_complex::Complex;
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods, ToPyArray};
+use numpy::{
+    PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1, PyUntypedArrayMethods, ToPyArray,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use residua::backend::Op;
-use residua::direct;
+use residua::direct::{self, RightHandSides};
 
 /// Factors of one of the two types in which small systems are solved.
 enum Typed {
@@ -49,6 +51,20 @@ fn solved<'py, T: Value + direct::Factorable>(
         }
     };
     Ok(good.then(|| x.into_any()))
+}
+
+/// Solves for the columns of b, whose numbers are given column by column or row by row, into x, column by column.
+fn solved_many<T: Value + direct::Factorable>(
+    banded: &direct::Banded<T>,
+    b: &Bound<'_, PyAny>,
+    x: &Bound<'_, PyAny>,
+    (op, by_rows): (Op, bool),
+) -> PyResult<bool> {
+    let b: PyReadonlyArray1<'_, T> = b.extract().map_err(|_| no_array(b))?;
+    let mut x: PyReadwriteArray1<'_, T> = x.extract().map_err(|_| no_array(x))?;
+    let b = b.as_slice()?;
+    let b = if by_rows { RightHandSides::Rows(b) } else { RightHandSides::Columns(b) };
+    Ok(banded.solve_many(op, b, x.as_slice_mut()?))
 }
 
 impl Banded {
@@ -119,6 +135,22 @@ impl Banded {
         trans: &str,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.solve_by(py, b, Some(op_of(trans)?))
+    }
+
+    /// The same for the columns of b, given column by column or `by_rows`, into x, column by column. False unless A is
+    /// regular and each of them is shown good: x is then not to be used.
+    fn solve_many(
+        &self,
+        b: &Bound<'_, PyAny>,
+        x: &Bound<'_, PyAny>,
+        trans: &str,
+        by_rows: bool,
+    ) -> PyResult<bool> {
+        let how = (op_of(trans)?, by_rows);
+        match &self.0 {
+            Typed::Real(banded) => solved_many(banded, b, x, how),
+            Typed::Complex(banded) => solved_many(banded, b, x, how),
+        }
     }
 
     /// x of A x = b. None unless it is shown to be accurate, for which a small residual in all rows is enough.

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use residua::Solver;
 use residua::scalar::Symmetry;
-use residua::solver::{ArraySolver, Builder, Device, Solvable, SolveReport};
+use residua::solver::{ArraySolver, Builder, Device, RightHandSides, Solvable, SolveReport};
 use residua::work::Work;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -146,10 +146,11 @@ fn solved_quickly<T: Value>(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     engine: &Engine,
-    transposed: bool,
+    (transposed, by_rows): (bool, bool),
 ) -> PyResult<bool> {
     let mut x: PyReadwriteArray1<'_, T> = x.extract().map_err(|_| no_array(x))?;
     let (b, x) = (b.as_slice()?, x.as_slice_mut()?);
+    let b = if by_rows { RightHandSides::Rows(b) } else { RightHandSides::Columns(b) };
     engine.refuse_callbacks()?;
     let work = Work::default();
     listening(py, &work, false, || {
@@ -342,12 +343,19 @@ impl Engine {
         by_type!(b, solved(x, self, observer.as_ref(), several))
     }
 
-    /// Solves for right-hand sides one after another, transposed or not, with the factors of an earlier solve and
-    /// without a report. False if there are none, or if one product does not show that x is accurate; x must then not
-    /// be used.
-    fn solve_quickly(&self, b: &Bound<'_, PyAny>, x: &Bound<'_, PyAny>, transposed: bool) -> PyResult<bool> {
+    /// Solves for right-hand sides one after another, or `by_rows`, transposed or not, by factors that an earlier solve
+    /// has left and without a report. False if there are none, or if an x was not shown good by one product: x is then
+    /// not to be used. Solutions are one after another.
+    #[pyo3(signature = (b, x, transposed, by_rows = false))]
+    fn solve_quickly(
+        &self,
+        b: &Bound<'_, PyAny>,
+        x: &Bound<'_, PyAny>,
+        transposed: bool,
+        by_rows: bool,
+    ) -> PyResult<bool> {
         let py = b.py();
-        by_type!(b, solved_quickly(py, x, self, transposed))
+        by_type!(b, solved_quickly(py, x, self, (transposed, by_rows)))
     }
 
     /// A solver of the transposed matrix with the same settings.

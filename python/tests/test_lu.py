@@ -184,6 +184,62 @@ def test_sparse_right_hand_sides_give_what_scipy_gives(kind, right, permc_spec):
     np.testing.assert_allclose(x.toarray(), expected.toarray(), atol=1e-10)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", SIZES)
+def test_empty_and_equal_columns_are_solved_once_and_leave_gaps(n, dtype, monkeypatch):
+    a, b = system(n, dtype), sparse.random_array((n, 40), density=0.1, rng=2, format="lil").astype(dtype)
+    b[:, [0, 7, 39]] = 0.0
+    for column in (3, 11, 38):
+        b[:, [column]] = b[:, [1]]
+    b = b.tocsc()
+    b.data[b.indptr[5] : b.indptr[6]] = 0.0  # stored, and zero
+    tolerance = 1e-3 if np.finfo(dtype).eps > 1e-10 else 1e-9
+    lu, given = splu(a), []
+    dense = lu._solve_array
+    monkeypatch.setattr(
+        lu, "_solve_array", lambda columns, trans: given.append(columns.shape[1]) or dense(columns, trans)
+    )
+    for x in (lu.solve(b), residua.spsolve(a, b)):
+        assert x.shape == b.shape and x.dtype == dtype and x.data.all()
+        assert not np.diff(x.tocsc().indptr)[[0, 5, 7, 39]].any()
+        np.testing.assert_allclose((a @ x).toarray(), b.toarray(), atol=tolerance)
+    columns = b.toarray().T
+    assert sum(given) == len(np.unique(columns[columns.any(axis=1)], axis=0)) <= 40 - 4 - 3
+    nothing = sparse.csc_array((n, 5), dtype=dtype)
+    for x in (lu.solve(nothing), residua.spsolve(a, nothing)):
+        assert x.shape == (n, 5) and x.nnz == 0 and x.dtype == dtype
+
+
+def test_a_singular_matrix_and_a_sparse_right_hand_side_are_nan_with_a_warning():
+    a = sparse.csc_array(np.diag([1.0, 2.0, 0.0]))
+    for b in (sparse.csc_array(np.eye(3)), sparse.csc_array((3, 2))):
+        with pytest.warns(linalg.MatrixRankWarning):
+            assert np.isnan(residua.spsolve(a, b).toarray()).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("n", (*SIZES, 400))
+def test_many_right_hand_sides_are_solved_as_each_alone(n, order, dtype):
+    grid = residua.generate("convection2d", (20, 20)).astype(dtype)
+    a = (grid if n == 400 else system(n, dtype)).tocsc()
+    lu, solve = splu(a), residua.factorized(a)
+    for count in (2, 3, 8, 13, 100):
+        b = random_vector(n * count, dtype).reshape((n, count), order=order)
+        b[:, count // 2] = 0.0
+        for trans in "NTH":
+            x = lu.solve(b, trans)
+            assert x.shape == b.shape and not x[:, count // 2].any()
+            np.testing.assert_allclose(turned(a, trans) @ x, b, atol=1e-9)
+            for k in (0, count - 1):
+                np.testing.assert_allclose(x[:, k], lu.solve(b[:, k].copy(), trans), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(a @ solve(b), b, atol=1e-9)
+        np.testing.assert_allclose(a @ residua.spsolve(a, b), b, atol=1e-9)
+    b[5, 3] = np.nan
+    x = lu.solve(b)
+    assert np.isnan(x[:, 3]).any() and np.isfinite(np.delete(x, 3, axis=1)).all()
+
+
 @pytest.mark.parametrize("kind", ["csc", "csr", "coo", "dia"])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_bands_are_solved_in_all_formats(kind, dtype):

@@ -1,4 +1,5 @@
 """Uses that mypy and pyright accept, and misspelt ones that they do not: each `type: ignore` is needed."""
+# pyright: reportUnnecessaryTypeIgnoreComment=true
 
 from collections.abc import Callable
 from typing import Any, assert_type

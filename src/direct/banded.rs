@@ -14,11 +14,13 @@
 
 use super::condition;
 use super::goal::norm;
+use super::lanes::{subtract, subtract_row};
+use super::sides::{LANES, RightHandSides, store};
 use crate::assemble::Integers;
 use crate::backend::{Host, Op};
 use crate::direct::Factorable;
 use crate::error::{Error, Result};
-use crate::parallel::both;
+use crate::parallel::{Inlined, both, vectorised_whole};
 use std::sync::OnceLock;
 
 /// The largest backward error of an x that is returned, relative to ||A||_F ||x|| + ||b||: partial pivoting gives 1e-15
@@ -155,6 +157,11 @@ impl<T: Factorable> Banded<T> {
 
     /// Computes the factors. Returns false if a pivot is zero.
     fn factorise(&mut self) -> bool {
+        vectorised_whole(Elimination(self))
+    }
+
+    #[inline(always)]
+    fn eliminate(&mut self) -> bool {
         let Self { n, below, above, factors, pivots, .. } = self;
         let (n, below, diagonal) = (*n, *below, *below + *above);
         let tall = diagonal + below + 1;
@@ -232,6 +239,36 @@ impl<T: Factorable> Banded<T> {
         self.solve_if(Op::None, b, x, |told| self.is_small_in_all_rows(told))
     }
 
+    /// As [`Banded::solve`], for several right-hand sides, one solution after another. A right-hand side of zeros has
+    /// the solution of zeros.
+    pub fn solve_many(&self, op: Op, b: RightHandSides<'_, T>, x: &mut [T]) -> bool {
+        let n = self.n;
+        if n == 0 || b.len() != x.len() || !x.len().is_multiple_of(n) || !self.is_regular() {
+            return false;
+        }
+        let (mut given, mut first) = (Vec::<[T; LANES]>::new(), 0);
+        for x in x.chunks_mut(LANES * n) {
+            let count = x.len() / n;
+            b.load((n, first, count), &mut given, |b| b);
+            first += count;
+            let (found, residuals) = vectorised_whole(Candidate { banded: self, op, b: &given });
+            let (residuals, solutions, sizes) = (norms(&residuals), norms(&found), norms(&given));
+            let is_good = |v: usize| {
+                let (size, scale) = (sizes[v], self.norm * solutions[v] + sizes[v]);
+                // Squares that have underflowed are not those of zeros.
+                let is_zero =
+                    || both(&given, &found).all(|(b, x)| b[v] == T::default() && x[v] == T::default());
+                let stable = residuals[v] <= BACKWARD * scale && scale.is_finite();
+                if size == 0.0 { is_zero() } else { SAFE.contains(&size) && stable }
+            };
+            if !(0..count).all(is_good) {
+                return false;
+            }
+            store(&found, x, |x| x);
+        }
+        true
+    }
+
     fn solve_if(&self, op: Op, b: &[T], x: &mut [T], enough: impl FnOnce(&Told) -> bool) -> bool {
         let size = norm(b);
         if b.len() != self.n
@@ -253,17 +290,16 @@ impl<T: Factorable> Banded<T> {
 
     /// Computes x with the factors, and its residual.
     fn candidate(&self, op: Op, b: &[T], size: f64) -> (Vec<T>, Told) {
-        let mut x = b.to_vec();
-        self.substitute(op, &mut x);
-        let mut r = b.to_vec();
-        self.take_product(op, &x, &mut r);
+        let (x, r) = vectorised_whole(Candidate { banded: self, op, b: b.as_chunks::<1>().0 });
+        let (x, r) = (x.into_flattened(), r.into_flattened());
         let scale = self.norm * norm(&x) + size;
         (x, Told { residual: norm(&r), scale, size })
     }
 
-    /// Replaces b by x, using the factors.
-    fn substitute(&self, op: Op, x: &mut [T]) {
-        let conjugate = |x: &mut [T]| x.iter_mut().for_each(|x| *x = x.conj());
+    /// x by the factors, in place, for `N` vectors.
+    #[inline(always)]
+    fn substitute<const N: usize>(&self, op: Op, x: &mut [[T; N]]) {
+        let conjugate = |x: &mut [[T; N]]| x.iter_mut().for_each(|x| *x = x.map(T::conj));
         if op.conjugates() {
             // conj(op(A)) conj(x) = conj(b).
             conjugate(x);
@@ -278,77 +314,88 @@ impl<T: Factorable> Banded<T> {
         }
     }
 
-    fn substitute_plain(&self, x: &mut [T]) {
+    #[inline(always)]
+    fn substitute_plain<const N: usize>(&self, x: &mut [[T; N]]) {
         // For three and five diagonals the compiler knows the lengths of the loops.
         match (self.below, self.above) {
-            (1, 1) => self.substitute_fixed::<1, 2>(x),
-            (2, 2) => self.substitute_fixed::<2, 4>(x),
-            _ => self.substitute_fixed::<0, 0>(x),
+            (1, 1) => self.substitute_fixed::<1, 2, N>(x),
+            (2, 2) => self.substitute_fixed::<2, 4, N>(x),
+            _ => self.substitute_fixed::<0, 0, N>(x),
         }
     }
 
     /// `substitute` with `UNDER` multipliers per column and `OVER` entries of U above the diagonal; 0 stands for
     /// numbers that are known only at run time.
-    fn substitute_fixed<const UNDER: usize, const OVER: usize>(&self, x: &mut [T]) {
+    #[inline(always)]
+    fn substitute_fixed<const UNDER: usize, const OVER: usize, const N: usize>(&self, x: &mut [[T; N]]) {
         let diagonal = self.below + self.above;
         let tall = diagonal + self.below + 1;
         if self.below > 0 {
             for (j, column) in self.factors.chunks_exact(tall).enumerate() {
                 x.swap(j, self.pivots[j] as usize);
-                let value = x[j];
+                let values = x[j];
                 if UNDER > 0
                     && let Some(under) = x[j + 1..].first_chunk_mut::<UNDER>()
                 {
                     for k in 0..UNDER {
-                        under[k] -= column[diagonal + 1 + k] * value;
+                        subtract_row(&mut under[k], column[diagonal + 1 + k], &values);
                     }
                     continue;
                 }
                 let under = self.below.min(self.n - 1 - j);
-                for (x, &multiplier) in x[j + 1..][..under].iter_mut().zip(&column[diagonal + 1..][..under]) {
-                    *x -= multiplier * value;
-                }
+                subtract(&mut x[j + 1..], &column[diagonal + 1..][..under], values);
             }
         }
         for (j, column) in self.factors.chunks_exact(tall).enumerate().rev() {
-            let value = x[j] * column[diagonal];
-            x[j] = value;
+            let mut values = x[j];
+            for value in &mut values {
+                *value *= column[diagonal];
+            }
+            x[j] = values;
             if OVER > 0
                 && let Some(over) = x[..j].last_chunk_mut::<OVER>()
             {
                 for k in 0..OVER {
-                    over[k] -= column[diagonal - OVER + k] * value;
+                    subtract_row(&mut over[k], column[diagonal - OVER + k], &values);
                 }
                 continue;
             }
             let over = diagonal.min(j);
-            for (x, &factor) in x[j - over..j].iter_mut().zip(&column[diagonal - over..diagonal]) {
-                *x -= factor * value;
-            }
+            subtract(&mut x[j - over..j], &column[diagonal - over..diagonal], values);
         }
     }
 
-    fn substitute_transposed(&self, x: &mut [T]) {
+    #[inline(always)]
+    fn substitute_transposed<const N: usize>(&self, x: &mut [[T; N]]) {
         let diagonal = self.below + self.above;
         let tall = diagonal + self.below + 1;
         for (j, column) in self.factors.chunks_exact(tall).enumerate() {
             let over = diagonal.min(j);
-            let products = both(&x[j - over..j], &column[diagonal - over..diagonal]);
-            let sum = products.fold(x[j], |sum, (&x, &factor)| sum - factor * x);
-            x[j] = sum * column[diagonal];
+            let mut row = x[j];
+            for (x, &factor) in both(&x[j - over..j], &column[diagonal - over..diagonal]) {
+                subtract_row(&mut row, factor, x);
+            }
+            for value in &mut row {
+                *value *= column[diagonal];
+            }
+            x[j] = row;
         }
         if self.below > 0 {
             for (j, column) in self.factors.chunks_exact(tall).enumerate().rev() {
                 let under = self.below.min(self.n - 1 - j);
-                let products = both(&x[j + 1..][..under], &column[diagonal + 1..][..under]);
-                x[j] = products.fold(x[j], |sum, (&x, &multiplier)| sum - multiplier * x);
+                let mut row = x[j];
+                for (x, &multiplier) in both(&x[j + 1..][..under], &column[diagonal + 1..][..under]) {
+                    subtract_row(&mut row, multiplier, x);
+                }
+                x[j] = row;
                 x.swap(j, self.pivots[j] as usize);
             }
         }
     }
 
-    /// r -= op(A) x.
-    fn take_product(&self, op: Op, x: &[T], r: &mut [T]) {
+    /// r -= op(A) x, for `N` vectors.
+    #[inline(always)]
+    fn take_product<const N: usize>(&self, op: Op, x: &[[T; N]], r: &mut [[T; N]]) {
         let (height, above) = (self.below + self.above + 1, self.above);
         if op == Op::None && (self.below, above) == (1, 1) && self.n > 2 {
             return self.take_product_of_three(x, r);
@@ -357,31 +404,43 @@ impl<T: Factorable> Banded<T> {
             let (first, end) = (j.saturating_sub(above), (j + self.below + 1).min(self.n));
             let column = &column[above + first - j..][..end - first];
             match op {
-                Op::None => r[first..end].iter_mut().zip(column).for_each(|(r, &value)| *r -= value * x[j]),
+                Op::None => subtract(&mut r[first..end], column, x[j]),
                 Op::Conjugate => {
-                    r[first..end].iter_mut().zip(column).for_each(|(r, &value)| *r -= value.conj() * x[j]);
+                    for (r, value) in r[first..end].iter_mut().zip(column) {
+                        subtract_row(r, value.conj(), &x[j]);
+                    }
                 }
                 Op::Transpose => {
-                    r[j] = both(&x[first..end], column).fold(r[j], |sum, (&x, &value)| sum - value * x);
+                    for (x, &value) in both(&x[first..end], column) {
+                        subtract_row(&mut r[j], value, x);
+                    }
                 }
                 Op::ConjugateTranspose => {
-                    r[j] =
-                        both(&x[first..end], column).fold(r[j], |sum, (&x, &value)| sum - value.conj() * x);
+                    for (x, value) in both(&x[first..end], column) {
+                        subtract_row(&mut r[j], value.conj(), x);
+                    }
                 }
             }
         }
     }
 
     /// `take_product` for three diagonals, row by row.
-    fn take_product_of_three(&self, x: &[T], r: &mut [T]) {
+    #[inline(always)]
+    fn take_product_of_three<const N: usize>(&self, x: &[[T; N]], r: &mut [[T; N]]) {
         // Columns j - 1, j and j + 1: their entries below, on and above the diagonal are in row j.
         let (columns, _) = self.a.as_chunks::<3>();
         let last = self.n - 1;
-        r[0] = r[0] - columns[0][1] * x[0] - columns[1][0] * x[1];
-        for ((r, columns), x) in r[1..last].iter_mut().zip(columns.windows(3)).zip(x.windows(3)) {
-            *r = *r - columns[0][2] * x[0] - columns[1][1] * x[1] - columns[2][0] * x[2];
+        for v in 0..N {
+            r[0][v] = r[0][v] - columns[0][1] * x[0][v] - columns[1][0] * x[1][v];
         }
-        r[last] = r[last] - columns[last - 1][2] * x[last - 1] - columns[last][1] * x[last];
+        for ((r, columns), x) in r[1..last].iter_mut().zip(columns.windows(3)).zip(x.windows(3)) {
+            for v in 0..N {
+                r[v] = r[v] - columns[0][2] * x[0][v] - columns[1][1] * x[1][v] - columns[2][0] * x[2][v];
+            }
+        }
+        for v in 0..N {
+            r[last][v] = r[last][v] - columns[last - 1][2] * x[last - 1][v] - columns[last][1] * x[last][v];
+        }
     }
 
     /// The sum of the magnitudes in each row, and in each column.
@@ -423,12 +482,13 @@ impl<T: Factorable> Banded<T> {
             return true;
         }
         let forward = |x: &mut Vec<T>, other: Option<&mut Vec<T>>| {
-            self.substitute_plain(x);
+            self.substitute_plain(x.as_chunks_mut::<1>().0);
             if let Some(other) = other {
-                self.substitute_plain(other);
+                self.substitute_plain(other.as_chunks_mut::<1>().0);
             }
         };
-        let inverse = condition::estimate(self.n, &forward, &|x| self.substitute_transposed(x));
+        let transposed = |x: &mut Vec<T>| self.substitute_transposed(x.as_chunks_mut::<1>().0);
+        let inverse = condition::estimate(self.n, &forward, &transposed);
         let one_norm = self.sums().1.into_iter().fold(0.0, f64::max);
         inverse.is_some_and(|inverse| inverse * one_norm * REGULAR < 1.0)
     }
@@ -439,6 +499,50 @@ struct Told {
     residual: f64,
     scale: f64,
     size: f64,
+}
+
+/// [`Banded::factorise`].
+struct Elimination<'a, T>(&'a mut Banded<T>);
+
+impl<T: Factorable> Inlined for Elimination<'_, T> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        self.0.eliminate()
+    }
+}
+
+/// Right-hand sides in lanes: their solutions by the factors, and the residuals.
+struct Candidate<'a, T, const N: usize> {
+    banded: &'a Banded<T>,
+    op: Op,
+    b: &'a [[T; N]],
+}
+
+impl<T: Factorable, const N: usize> Inlined for Candidate<'_, T, N> {
+    type Output = (Vec<[T; N]>, Vec<[T; N]>);
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        let Self { banded, op, b } = self;
+        let mut x = b.to_vec();
+        banded.substitute(op, &mut x);
+        let mut r = b.to_vec();
+        banded.take_product(op, &x, &mut r);
+        (x, r)
+    }
+}
+
+/// The 2-norm of each lane.
+fn norms<T: Factorable, const N: usize>(rows: &[[T; N]]) -> [f64; N] {
+    let mut squares = [0.0; N];
+    for row in rows {
+        for v in 0..N {
+            squares[v] += row[v].abs2();
+        }
+    }
+    squares.map(f64::sqrt)
 }
 
 #[cfg(test)]
@@ -498,6 +602,17 @@ mod tests {
                         "{n} {op:?}: {}",
                         norm(&r)
                     );
+                    // In company each has the bits that it has alone, and zeros have zeros.
+                    let count = 11;
+                    let mut rows = vec![Complex::default(); n * count];
+                    (0..n).for_each(|k| (rows[k * count + 1], rows[k * count + 9]) = (b[k], b[k]));
+                    let mut many = vec![Complex::new(7.0, 0.0); n * count];
+                    assert!(banded.solve_many(op, RightHandSides::Rows(&rows), &mut many));
+                    for (number, column) in many.chunks(n).enumerate() {
+                        let expected =
+                            if matches!(number, 1 | 9) { x.clone() } else { vec![Complex::default(); n] };
+                        assert!(*column == expected, "{n} {op:?} {number}");
+                    }
                 }
             }
         }
@@ -511,6 +626,7 @@ mod tests {
         let mut x = [5.0; 2];
         assert!(!singular.is_regular() && !singular.solve(Op::None, &[1.0, 2.0], &mut x) && x == [5.0; 2]);
         assert!(!singular.solve_once(&[1.0, 2.0], &mut x));
+        assert!(!singular.solve_many(Op::None, (&[1.0, 2.0]).into(), &mut x));
         let near = [1.0, 1.0, 1.0, 1.0 + 1e-13];
         let near = Banded::new(2, false, (short(&starts), short(&[0, 1, 0, 1]), &near), 24);
         assert!(!near.unwrap().unwrap().solve(Op::None, &[1.0, 2.0], &mut x));

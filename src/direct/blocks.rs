@@ -13,6 +13,7 @@
 
 use super::elimination::Elimination;
 use super::frontal::Frontal;
+use super::lanes::subtract_row;
 use super::lu::{Lu, NO_PIVOT, PREFER_DIAGONAL};
 use super::options::DirectOptions;
 use super::report::Reason;
@@ -215,12 +216,12 @@ impl<T: Factorable> BlockLu<T> {
         }
     }
 
-    /// Replaces x by M^-1 x, or by M^-T x if `transposed`; `work` has the same length.
-    pub(super) fn solve(&self, transposed: bool, x: &mut [T], work: &mut [T]) {
+    /// Replaces x by M^-1 x, or by M^-T x if `transposed`, for `N` vectors; `work` has the same length.
+    pub(super) fn solve<const N: usize>(&self, transposed: bool, x: &mut [[T; N]], work: &mut [[T; N]]) {
         let BlockPlan { members, .. } = &*self.plan;
-        let mut y: Vec<T> = members.iter().map(|&member| x[member as usize]).collect();
-        let solve = |k: usize, y: &mut [T], work: &mut [T]| match &self.blocks[k] {
-            Diagonal::One(pivot) => y[0] /= *pivot,
+        let mut y: Vec<[T; N]> = members.iter().map(|&member| x[member as usize]).collect();
+        let solve = |k: usize, y: &mut [[T; N]], work: &mut [[T; N]]| match &self.blocks[k] {
+            Diagonal::One(pivot) => y[0].iter_mut().for_each(|y| *y /= *pivot),
             Diagonal::Columns(lu) => lu.solve(transposed, y, work),
             Diagonal::Fronts(lu) => lu.solve(transposed, y, work),
         };
@@ -232,7 +233,9 @@ impl<T: Factorable> BlockLu<T> {
             for k in (0..self.blocks.len()).rev() {
                 let range = self.plan.range(k);
                 for j in range.clone() {
-                    y[j] = column(j).fold(y[j], |sum, (i, value)| sum - value * y[i]);
+                    let mut row = y[j];
+                    column(j).for_each(|(i, value)| subtract_row(&mut row, value, &y[i]));
+                    y[j] = row;
                 }
                 solve(k, &mut y[range.clone()], &mut work[range]);
             }
@@ -242,7 +245,7 @@ impl<T: Factorable> BlockLu<T> {
                 solve(k, &mut y[range.clone()], &mut work[range.clone()]);
                 for j in range {
                     let known = y[j];
-                    column(j).for_each(|(i, value)| y[i] -= value * known);
+                    column(j).for_each(|(i, value)| subtract_row(&mut y[i], value, &known));
                 }
             }
         }

@@ -471,7 +471,9 @@ fn apply<T: Scalar, B: DirectBackend>(
         let part = number * n..(number + 1) * n;
         let mut x = backend.download(B::part(r, part.clone()))?;
         let mut done = Ok(());
-        prepared.around(false, &mut x, |x| {
+        let lanes = x.as_chunks_mut::<1>().0;
+        prepared.around(false, lanes, &mut vec![[T::default()]; n], |x, _| {
+            let x = x.as_flattened_mut();
             done = backend.upload(x.to_vec()).and_then(|r| {
                 let mut z = backend.zeros(n)?;
                 factors.solve(1, &r, &mut z)?;

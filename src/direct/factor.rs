@@ -16,6 +16,7 @@ use crate::backend::Host;
 use crate::direct::Factorable;
 use crate::graph::Permutation;
 use crate::matrix::Csr;
+use crate::parallel::both;
 use crate::prepare::{OrderKind, Scaling, equilibrate_symmetric};
 use crate::scalar::{Real, Scalar};
 use crate::work::{self, Stage};
@@ -81,9 +82,6 @@ pub(super) struct Factor<T: Factorable> {
 fn largest<T: Factorable>(values: &[T]) -> f64 {
     values.iter().map(|value| value.abs().to_f64()).fold(0.0, f64::max)
 }
-
-/// A solve with N vectors, each with its workspace.
-type SolvePairs<'a, T, const N: usize> = &'a dyn Fn([(&mut [T], &mut [T]); N]);
 
 impl<T: Factorable> Factor<T> {
     /// Factorises A. With `rough`, LU treats larger pivots as zero. `going` returns whether to go on.
@@ -327,96 +325,79 @@ impl<T: Factorable> Factor<T> {
     /// and leave x unchanged.
     pub(super) fn apply(&self, transposed: bool, x: &mut Vec<T>) {
         match &self.numbers {
-            Numbers::Symmetric { structure, values, ldl, scale, .. } => {
-                let scaled = |x: &mut [T]| {
-                    for (x, &factor) in x.iter_mut().zip(scale.iter().flatten()) {
-                        *x = times(*x, factor);
-                    }
-                };
-                scaled(x);
-                T::symmetric_solve(structure, values, *ldl, transposed, x);
-                scaled(x);
-            }
-            Numbers::Lu { plan, lu } => {
-                let mut work = vec![T::default(); x.len()];
-                plan.rows.prepared.around(transposed, x, |x| lu.solve(transposed, x, &mut work));
-            }
-            Numbers::Frontal { plan, lu } => {
-                let mut work = vec![T::default(); x.len()];
-                plan.rows.prepared.around(transposed, x, |x| lu.solve(transposed, x, &mut work));
-            }
-            Numbers::Blocks { rows, lu, .. } => {
-                let mut work = vec![T::default(); x.len()];
-                rows.prepared.around(transposed, x, |x| lu.solve(transposed, x, &mut work));
-            }
-            Numbers::FrontalSymmetric { plan, ldl } => {
-                let mut work = vec![T::default(); x.len()];
-                plan.scale(x);
-                ldl.solve(transposed, x, &mut work);
-                plan.scale(x);
-            }
             Numbers::Supernodal { plan, lu } => {
-                plan.rows.prepared.around(transposed, x, |x| T::lu_solve(lu, transposed, x));
+                let solve = |x: &mut [[T; 1]], _: &mut [[T; 1]]| {
+                    T::lu_solve(lu, transposed, x.as_flattened_mut());
+                };
+                let work = &mut vec![[T::default()]; x.len()];
+                plan.rows.prepared.around(transposed, x.as_chunks_mut().0, work, solve);
             }
             Numbers::Triangular(substitution) => substitution.apply(transposed, x),
             Numbers::Regular(regular) if !transposed => regular.apply(x),
             Numbers::Dense(qr) if !transposed => *x = T::qr_solve(qr, x),
             Numbers::Regular(_) | Numbers::Dense(_) => {}
+            _ => self.apply_lanes(transposed, x.as_chunks_mut::<1>().0, &mut Vec::new()),
         }
     }
 
     /// [`Factor::apply`] for two vectors, which reads the factor once.
-    pub(super) fn apply_both(&self, transposed: bool, x: &mut Vec<T>, y: &mut Vec<T>) {
-        let n = x.len();
-        let work = || vec![T::default(); n];
-        match &self.numbers {
-            Numbers::FrontalSymmetric { plan, ldl } => {
-                let (mut of_x, mut of_y) = (work(), work());
-                plan.scale(x);
-                plan.scale(y);
-                ldl.solve_columns(transposed, [(x, &mut of_x), (y, &mut of_y)]);
-                plan.scale(x);
-                plan.scale(y);
-            }
-            Numbers::Frontal { plan, lu } => {
-                let (mut of_x, mut of_y) = (work(), work());
-                let prepared = &plan.rows.prepared;
-                prepared.around(transposed, x, |x| {
-                    prepared.around(transposed, y, |y| {
-                        lu.solve_columns(transposed, [(x, &mut of_x), (y, &mut of_y)]);
-                    });
-                });
-            }
-            _ => {
-                self.apply(transposed, x);
-                self.apply(transposed, y);
-            }
+    pub(super) fn apply_both(&self, transposed: bool, x: &mut [T], y: &mut [T]) {
+        let mut lanes: Vec<[T; 2]> = both(x, y).map(|(&x, &y)| [x, y]).collect();
+        self.apply_lanes(transposed, &mut lanes, &mut Vec::new());
+        for (k, [of_x, of_y]) in lanes.into_iter().enumerate() {
+            (x[k], y[k]) = (of_x, of_y);
         }
     }
 
-    /// [`Factor::apply`] for several vectors. Fronts are read once for all of them, other factors once for each.
-    pub(super) fn apply_several<const N: usize>(&self, transposed: bool, columns: &mut [Vec<T>; N]) {
-        let n = columns.first().map_or(0, Vec::len);
-        let mut works: [Vec<T>; N] = std::array::from_fn(|_| Vec::new());
-        let mut pairs = |columns: &mut [Vec<T>; N], solve: SolvePairs<'_, T, N>| {
-            works.iter_mut().for_each(|work| work.resize(n, T::default()));
-            let mut both = columns.iter_mut().zip(&mut works);
-            let pair = |_| both.next().map_or_else(Default::default, |(x, work)| (&mut x[..], &mut work[..]));
-            solve(std::array::from_fn(pair));
+    /// The same for `N` vectors, whose entries of a row are side by side, with memory to work in. The library's factors
+    /// of unsymmetric matrices, and triangular matrices, are read once for each of them.
+    pub(super) fn apply_lanes<const N: usize>(
+        &self,
+        transposed: bool,
+        x: &mut [[T; N]],
+        work: &mut Vec<[T; N]>,
+    ) {
+        work.resize(x.len(), [T::default(); N]);
+        let put = |v: usize, column: &[T], x: &mut [[T; N]]| {
+            x.iter_mut().zip(column).for_each(|(x, &found)| x[v] = found);
         };
         match &self.numbers {
-            Numbers::FrontalSymmetric { plan, ldl } => {
-                columns.iter_mut().for_each(|x| plan.scale(x));
-                pairs(columns, &|pairs| ldl.solve_columns(transposed, pairs));
-                columns.iter_mut().for_each(|x| plan.scale(x));
+            Numbers::Symmetric { structure, values, ldl, scale, .. } => {
+                let scale = scale.as_deref().unwrap_or_default();
+                scaled(x, scale);
+                if N == 1 {
+                    T::symmetric_solve(structure, values, *ldl, transposed, x.as_flattened_mut());
+                } else {
+                    let columns = work.as_flattened_mut();
+                    for (v, column) in columns.chunks_exact_mut(x.len()).enumerate() {
+                        column.iter_mut().zip(&*x).for_each(|(to, x)| *to = x[v]);
+                    }
+                    T::symmetric_solve(structure, values, *ldl, transposed, columns);
+                    columns.chunks_exact(x.len()).enumerate().for_each(|(v, column)| put(v, column, x));
+                }
+                scaled(x, scale);
+            }
+            Numbers::Lu { plan, lu } => {
+                plan.rows.prepared.around(transposed, x, work, |x, work| lu.solve(transposed, x, work));
             }
             Numbers::Frontal { plan, lu } => {
-                let prepared = &plan.rows.prepared;
-                columns.iter_mut().for_each(|x| prepared.enter(transposed, x));
-                pairs(columns, &|pairs| lu.solve_columns(transposed, pairs));
-                columns.iter_mut().for_each(|x| prepared.leave(transposed, x));
+                plan.rows.prepared.around(transposed, x, work, |x, work| lu.solve(transposed, x, work));
             }
-            _ => columns.iter_mut().for_each(|x| self.apply(transposed, x)),
+            Numbers::Blocks { rows, lu, .. } => {
+                rows.prepared.around(transposed, x, work, |x, work| lu.solve(transposed, x, work));
+            }
+            Numbers::FrontalSymmetric { plan, ldl } => {
+                plan.scale(x);
+                ldl.solve(transposed, x, work);
+                plan.scale(x);
+            }
+            _ => {
+                for v in 0..N {
+                    let mut column = x.iter().map(|x| x[v]).collect();
+                    self.apply(transposed, &mut column);
+                    put(v, &column, x);
+                }
+            }
         }
     }
 
@@ -444,40 +425,37 @@ impl<T: Factorable> Factor<T> {
 }
 
 impl Prepared {
-    /// A^-1 = C M^-1 P R and A^-T = R P^T M^-T C, with M = P R A C.
-    pub(super) fn around<T: Scalar>(&self, transposed: bool, x: &mut Vec<T>, solve: impl FnOnce(&mut [T])) {
-        self.enter(transposed, x);
-        solve(x);
-        self.leave(transposed, x);
-    }
-
-    /// Applies the permutation and scaling before M^-1 or M^-T.
-    fn enter<T: Scalar>(&self, transposed: bool, x: &mut Vec<T>) {
-        let Prepared { scaling, rows } = self;
+    /// A^-1 = C M^-1 P R and A^-T = R P^T M^-T C, with M = P R A C, for `N` vectors. `solve` gets memory to work in
+    /// beside what it replaces.
+    pub(super) fn around<T: Scalar, const N: usize>(
+        &self,
+        transposed: bool,
+        x: &mut [[T; N]],
+        work: &mut [[T; N]],
+        solve: impl FnOnce(&mut [[T; N]], &mut [[T; N]]),
+    ) {
+        let (scaling, rows) = (&self.scaling, &self.rows);
         if transposed {
-            return scaled(x, scaling.columns());
+            scaled(x, scaling.columns());
+            solve(x, work);
+            for ((work, &place), &factor) in work.iter_mut().zip(rows.old_to_new()).zip(scaling.rows()) {
+                *work = x[place as usize].map(|x| times(x, factor));
+            }
+            return x.copy_from_slice(work);
         }
-        scaled(x, scaling.rows());
-        *x = permuted(x, rows.new_to_old());
-    }
-
-    /// Applies the permutation and scaling after M^-1 or M^-T.
-    fn leave<T: Scalar>(&self, transposed: bool, x: &mut Vec<T>) {
-        let Prepared { scaling, rows } = self;
-        if !transposed {
-            return scaled(x, scaling.columns());
+        for (work, &row) in work.iter_mut().zip(rows.new_to_old()) {
+            let factor = scaling.rows()[row as usize];
+            *work = x[row as usize].map(|x| times(x, factor));
         }
-        *x = permuted(x, rows.old_to_new());
-        scaled(x, scaling.rows());
+        solve(work, x);
+        for ((x, work), &factor) in x.iter_mut().zip(work).zip(scaling.columns()) {
+            *x = work.map(|work| times(work, factor));
+        }
     }
 }
 
-fn scaled<T: Scalar>(x: &mut [T], factors: &[f64]) {
-    x.iter_mut().zip(factors).for_each(|(x, &factor)| *x = times(*x, factor));
-}
-
-fn permuted<T: Scalar>(x: &[T], order: &[u32]) -> Vec<T> {
-    order.iter().map(|&k| x[k as usize]).collect()
+fn scaled<T: Scalar, const N: usize>(x: &mut [[T; N]], factors: &[f64]) {
+    x.iter_mut().zip(factors).for_each(|(x, &factor)| *x = x.map(|x| times(x, factor)));
 }
 
 impl Prepared {

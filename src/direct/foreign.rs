@@ -226,7 +226,7 @@ pub trait Factorable: Scalar<Real = f64> {
         regularisation: Option<(f64, f64)>,
         values: &mut Vec<Self>,
     ) -> Result<(), Reason>;
-    /// Replaces x by A^-1 x, or by A^-T x if `transposed`.
+    /// Replaces x by A^-1 x, or by A^-T x if `transposed`, for vectors one after another.
     fn symmetric_solve(
         structure: &SymbolicCholesky<u32>,
         values: &[Self],
@@ -411,10 +411,11 @@ fn symmetric_solve<T: ComplexField>(
 ) {
     // The factorised columns are those of A^T = conj(A), since A is Hermitian.
     let conj = if transposed { Conj::No } else { Conj::Yes };
-    let n = x.len();
-    let mut buffer = MemBuffer::new(structure.solve_in_place_scratch::<T>(1, Par::Seq));
+    let n = structure.nrows();
+    let columns = x.len() / n.max(1);
+    let mut buffer = MemBuffer::new(structure.solve_in_place_scratch::<T>(columns, Par::Seq));
     let stack = MemStack::new(&mut buffer);
-    let x = MatMut::from_column_major_slice_mut(x, n, 1);
+    let x = MatMut::from_column_major_slice_mut(x, n, columns);
     if ldl {
         LdltRef::new(structure, values).solve_in_place_with_conj(conj, x, Par::Seq, stack);
     } else {

@@ -9,8 +9,10 @@
 //! of use.
 
 use super::foreign::Columns;
+use super::lanes::subtract_row;
 use super::report::Reason;
-use crate::parallel::both;
+use crate::direct::Factorable;
+use crate::parallel::{Inlined, both, vectorised_whole};
 use crate::scalar::Scalar;
 use crate::work::{self, Stage};
 use num_traits::Float;
@@ -57,6 +59,7 @@ impl<T: Scalar> Triangle<T> {
         Self { starts: vec![0], indices: Vec::new(), values: Vec::new() }
     }
 
+    #[inline(always)]
     fn column(&self, j: usize) -> impl Iterator<Item = (usize, T)> + '_ {
         let range = self.starts[j]..self.starts[j + 1];
         both(&self.indices[range.clone()], &self.values[range]).map(|(&i, &value)| (i as usize, value))
@@ -302,39 +305,17 @@ impl<T: Scalar> Lu<T> {
         Ok(lu)
     }
 
-    /// Replaces x by A^-1 x, or by A^-T x if `transposed`; `work` has the same length.
-    pub(super) fn solve(&self, transposed: bool, x: &mut [T], work: &mut [T]) {
-        let n = x.len();
-        if transposed {
-            for (work, &column) in work.iter_mut().zip(&self.columns) {
-                *work = x[column as usize];
-            }
-            for j in 0..n {
-                let sum = self.upper.column(j).fold(work[j], |sum, (i, value)| sum - value * work[i]);
-                work[j] = sum / self.pivots[j];
-            }
-            for j in (0..n).rev() {
-                work[j] = self.lower.column(j).fold(work[j], |sum, (i, value)| sum - value * work[i]);
-            }
-            for (work, &row) in work.iter().zip(&self.rows) {
-                x[row as usize] = *work;
-            }
-            return;
-        }
-        for (work, &row) in work.iter_mut().zip(&self.rows) {
-            *work = x[row as usize];
-        }
-        for j in 0..n {
-            let value = work[j];
-            self.lower.take_away(j, value, work);
-        }
-        for j in (0..n).rev() {
-            let value = work[j] / self.pivots[j];
-            work[j] = value;
-            self.upper.take_away(j, value, work);
-        }
-        for (work, &column) in work.iter().zip(&self.columns) {
-            x[column as usize] = *work;
+    /// Replaces x by A^-1 x, or by A^-T x if `transposed`, for `N` vectors; `work` has the same length.
+    pub(super) fn solve<const N: usize>(&self, transposed: bool, x: &mut [[T; N]], work: &mut [[T; N]])
+    where
+        T: Factorable,
+    {
+        let solve = Solve { lu: self, transposed, x, work };
+        if N == 1 {
+            // Entries of one vector are far apart, so wide registers are of no use.
+            solve.run();
+        } else {
+            vectorised_whole(solve);
         }
     }
 
@@ -347,5 +328,79 @@ impl<T: Scalar> Lu<T> {
     pub(super) fn is_finite(&self) -> bool {
         let finite = |values: &[T]| values.iter().all(|value| value.is_finite());
         finite(&self.pivots) && finite(&self.lower.values) && finite(&self.upper.values)
+    }
+}
+
+/// A solve with `N` vectors.
+struct Solve<'a, T, const N: usize> {
+    lu: &'a Lu<T>,
+    transposed: bool,
+    x: &'a mut [[T; N]],
+    work: &'a mut [[T; N]],
+}
+
+impl<T: Factorable, const N: usize> Inlined for Solve<'_, T, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { lu, transposed, x, work } = self;
+        let Lu { lower, upper, pivots, rows, columns, .. } = lu;
+        let (before, behind) = if transposed { (columns, rows) } else { (rows, columns) };
+        for (work, &place) in work.iter_mut().zip(before) {
+            *work = x[place as usize];
+        }
+        if transposed {
+            for j in 0..pivots.len() {
+                upper.take_products(j, work);
+                for value in &mut work[j] {
+                    *value /= pivots[j];
+                }
+            }
+            for j in (0..pivots.len()).rev() {
+                lower.take_products(j, work);
+            }
+        } else {
+            for j in 0..pivots.len() {
+                lower.take_column(j, work);
+            }
+            for j in (0..pivots.len()).rev() {
+                for value in &mut work[j] {
+                    *value /= pivots[j];
+                }
+                upper.take_column(j, work);
+            }
+        }
+        for (work, &place) in work.iter().zip(behind) {
+            x[place as usize] = *work;
+        }
+    }
+}
+
+impl<T: Factorable> Triangle<T> {
+    /// Subtracts column j times row j of the vectors from them, unless that is zero: a vector with few entries reaches
+    /// few columns.
+    #[inline(always)]
+    fn take_column<const N: usize>(&self, j: usize, x: &mut [[T; N]]) {
+        let factors = x[j];
+        if factors == [T::default(); N] {
+            return;
+        }
+        if N == 1 {
+            return self.take_away(j, factors[0], x.as_flattened_mut());
+        }
+        for (i, value) in self.column(j) {
+            subtract_row(&mut x[i], value, &factors);
+        }
+    }
+
+    /// Subtracts the product of column j with the vectors from row j of them.
+    #[inline(always)]
+    fn take_products<const N: usize>(&self, j: usize, x: &mut [[T; N]]) {
+        let mut row = x[j];
+        for (i, value) in self.column(j) {
+            subtract_row(&mut row, value, &x[i]);
+        }
+        x[j] = row;
     }
 }

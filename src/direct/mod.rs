@@ -25,6 +25,7 @@
 //! | `lu` | sparse LU, column by column |
 //! | `regular` | factors of a nonsingular matrix near a singular one |
 //! | `foreign` | calls to faer, once for each type of entries |
+//! | `sides` | right-hand sides in the caller's memory, and in lanes |
 //! | `triangular` | substitution, if A can be permuted to triangular form |
 //! | `banded` | [`Banded`]: LU of a matrix with few diagonals |
 //! | `refine`, `fgmres` | from a factor to a solution |
@@ -49,6 +50,7 @@ mod frontal;
 mod fronts;
 mod goal;
 mod inverse;
+mod lanes;
 mod lu;
 mod memory;
 mod null;
@@ -57,6 +59,7 @@ mod ordering;
 mod refine;
 mod regular;
 mod report;
+mod sides;
 mod solver;
 mod steps;
 mod structures;
@@ -79,6 +82,7 @@ pub(crate) use null::{NULL_UNITS, null_ratio};
 pub use options::{DeviceOptions, DirectOptions, Kind, Prepared};
 pub(crate) use refine::{magnitudes, residual};
 pub use report::{DeviceReport, DeviceSeconds, DirectReport, Reason, Singularity, Unmatched};
+pub use sides::RightHandSides;
 pub use solver::Direct;
 
 /// The matrix with its entries converted to double precision, for a factorisation.

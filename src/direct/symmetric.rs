@@ -93,10 +93,10 @@ impl SymmetricPlan {
         self.scaling.apply(a).map_err(as_reason)
     }
 
-    /// Replaces x by D x.
-    pub(super) fn scale<T: Scalar>(&self, x: &mut [T]) {
-        let scaled = x.par_iter_mut().zip(self.scaling.rows()).with_min_len(FEW);
-        scaled.for_each(|(x, &factor)| *x = times(*x, factor));
+    /// Replaces x by D x, for `N` vectors.
+    pub(super) fn scale<T: Scalar, const N: usize>(&self, x: &mut [[T; N]]) {
+        let scaled = x.par_iter_mut().zip(self.scaling.rows()).with_min_len(FEW / N);
+        scaled.for_each(|(x, &factor)| *x = x.map(|x| times(x, factor)));
     }
 }
 

@@ -20,12 +20,16 @@ const COLUMNS: Columns<'static> = Columns { rows: 2, columns: 2, starts: &[0, 1,
 fn lu_solves_with_the_matrix_and_its_transpose() {
     let lu = Lu::new(COLUMNS, &[3.0, 2.0, 4.0], &[0, 1], limits!(100), (4.0, 0.1)).unwrap();
     assert_eq!(lu.made_up, 0);
-    let (mut x, mut work) = ([2.0, 7.0], [0.0; 2]);
+    // One vector, and three side by side, of which one is zero.
+    let (mut x, mut work) = ([[2.0], [7.0]], [[0.0]; 2]);
     lu.solve(false, &mut x, &mut work);
-    assert_eq!(x, [1.0, 1.0]);
-    let mut x = [3.0, 6.0];
+    assert_eq!(x, [[1.0]; 2]);
+    let (mut x, mut work) = ([[3.0, 0.0, 6.0], [6.0, 0.0, 12.0]], [[0.0; 3]; 2]);
     lu.solve(true, &mut x, &mut work);
-    assert_eq!(x, [1.0, 1.0]);
+    assert_eq!(x, [[1.0, 0.0, 2.0]; 2]);
+    let mut x = [[2.0, 0.0, 4.0], [7.0, 0.0, 14.0]];
+    lu.solve(false, &mut x, &mut work);
+    assert_eq!(x, [[1.0, 0.0, 2.0]; 2]);
 }
 
 #[test]

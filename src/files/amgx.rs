@@ -8,7 +8,7 @@
 //! 1 2 1.0
 //! 4.0                             <- diagonal: one number a row
 //! 4.0
-//! 1.0                             <- rhs: b
+//! 1.0                             <- rhs: b, behind a line with its length if the program was not AMGX
 //! 2.0
 //! ```
 //!
@@ -114,6 +114,7 @@ pub(super) fn read(path: &Path, mut reader: impl Read) -> Result<System> {
     }
     let right_hand_side = match has("rhs") {
         true => {
+            numbers.begin_vectors(rows, field, 1 + u64::from(has("solution")))?;
             let b = (0..rows).map(|_| numbers.value(field)).collect::<Result<Vec<_>>>()?;
             Some(Found::array(rows, 1, typed(field, b)))
         }
@@ -162,6 +163,25 @@ impl<'a, L: Iterator<Item = (usize, &'a str)>> Words<'a, L> {
             }
         }
         Ok(self.words.pop().unwrap_or_default())
+    }
+
+    /// Goes to the first of the vectors that end the file. Some programs write the length before each.
+    fn begin_vectors(&mut self, rows: u64, field: Field, vectors: u64) -> Result<()> {
+        let mut left = std::mem::take(&mut self.words);
+        left.reverse();
+        while let Some(line) = self.next_line() {
+            if !line.starts_with('%') {
+                left.extend(line.split_ascii_whitespace());
+            }
+        }
+        let needed = vectors * rows * if field == Field::Complex { 2 } else { 1 };
+        let count = left.len() as u64;
+        let with_lengths = count == needed + vectors && left[0].parse() == Ok(rows);
+        if count != needed && !with_lengths {
+            return Err(self.error(format!("{count} numbers behind the matrix: {needed} are needed")));
+        }
+        self.words = left.into_iter().skip(usize::from(with_lengths)).rev().collect();
+        Ok(())
     }
 
     fn whole(&mut self) -> Result<u64> {

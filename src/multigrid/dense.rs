@@ -4,7 +4,7 @@ use super::strength::packed;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::parallel::prelude::*;
-use crate::parallel::vectorised;
+use crate::parallel::{Inlined, vectorised_whole};
 use crate::scalar::Scalar;
 use crate::work::look;
 use num_traits::{Float, Zero};
@@ -113,7 +113,7 @@ fn inverse_of<T: Scalar>(rows: &mut [T], n: usize) -> Result<Vec<T>> {
             }
             let factors: [T; PANEL] =
                 std::array::from_fn(|k| swept[k * n + i].conj() * T::from_real(reciprocals[k]));
-            vectorised(|| take_away(&mut row[..=i], factors, swept, n));
+            vectorised_whole(Panel { row: &mut row[..=i], factors, swept, n });
             for p in panel.clone().take_while(|&p| p < i) {
                 row[p] = columns[(p - start) * n + i];
             }
@@ -169,17 +169,30 @@ fn sweep_panel<T: Scalar>(
     Ok(reciprocals)
 }
 
-/// Subtracts from `row` the sum of each factor times the swept column, in this order.
-#[inline(always)]
-fn take_away<T: Scalar>(row: &mut [T], factors: [T; PANEL], swept: &[T], n: usize) {
-    let len = row.len();
-    let swept: [&[T]; PANEL] = std::array::from_fn(|k| &swept[k * n..k * n + len]);
-    for (j, value) in row.iter_mut().enumerate() {
-        let mut left = *value;
-        for k in 0..PANEL {
-            left -= factors[k] * swept[k][j];
+/// Swept columns of `n` entries each, and their factors for a row.
+struct Panel<'a, T> {
+    row: &'a mut [T],
+    factors: [T; PANEL],
+    swept: &'a [T],
+    n: usize,
+}
+
+impl<T: Scalar> Inlined for Panel<'_, T> {
+    type Output = ();
+
+    /// Subtracts from the row the sum of each factor times the swept column, in this order.
+    #[inline(always)]
+    fn run(self) {
+        let Self { row, factors, swept, n } = self;
+        let len = row.len();
+        let swept: [&[T]; PANEL] = std::array::from_fn(|k| &swept[k * n..k * n + len]);
+        for (j, value) in row.iter_mut().enumerate() {
+            let mut left = *value;
+            for k in 0..PANEL {
+                left -= factors[k] * swept[k][j];
+            }
+            *value = left;
         }
-        *value = left;
     }
 }
 

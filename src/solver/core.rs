@@ -12,6 +12,7 @@ use super::stage::Stage;
 use super::system::Stored;
 use super::watch::Watch;
 use crate::backend::{Backend, Space};
+use crate::direct::RightHandSides;
 use crate::error::Result;
 use crate::krylov::{MultiCg, Outcome, Report, SolveOptions};
 use crate::scalar::Scalar;
@@ -143,7 +144,12 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
     }
 
     /// [`Ready::solve_quickly`](super::ready::Ready::solve_quickly) by the stage that solved last.
-    pub(super) fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool> {
+    pub(super) fn solve_quickly(
+        &mut self,
+        transposed: bool,
+        b: RightHandSides<'_, T>,
+        x: &mut [T],
+    ) -> Result<bool> {
         let Self { stages, first, norms, .. } = self;
         match stages.get_mut(*first).and_then(|stage| stage.ready.as_mut()) {
             Some(ready) => ready.solve_quickly(transposed, b, x, norms),

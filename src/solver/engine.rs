@@ -3,6 +3,7 @@
 use super::SolverBackend;
 use super::report::{SolveReport, Trail};
 use super::watch::Watch;
+use crate::direct::RightHandSides;
 use crate::error::Result;
 use crate::matrix::{ChoiceReport, Csr};
 use crate::scalar::{Scalar, Symmetry};
@@ -22,9 +23,8 @@ pub(super) trait Engine<T: Scalar>: Any + Send {
     /// The matrix in the caller's order. Only its pattern is meant to be used: values may be those of -A.
     fn pattern(&self) -> Result<Csr<T>>;
 
-    /// Solves with existing factors, for right-hand sides stored one after another. Returns false if there are none, or
-    /// if an x is not accurate enough.
-    fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool>;
+    /// x by factors that are at hand, one solution after another; false if that does not do.
+    fn solve_quickly(&mut self, transposed: bool, b: RightHandSides<'_, T>, x: &mut [T]) -> Result<bool>;
 
     /// A solver of the transposed matrix, with the same settings.
     fn transposed(&self) -> Result<Box<dyn Engine<T>>>;
@@ -68,7 +68,7 @@ pub trait OnBackend<T: Scalar, B: SolverBackend>: Send {
     fn pattern(&self) -> Result<Csr<T>>;
 
     /// [`Engine::solve_quickly`].
-    fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool>;
+    fn solve_quickly(&mut self, transposed: bool, b: RightHandSides<'_, T>, x: &mut [T]) -> Result<bool>;
 
     /// [`Engine::transposed`].
     fn transposed(&self) -> Result<Box<dyn OnBackend<T, B>>>;
@@ -104,7 +104,7 @@ impl<T: Scalar, B: SolverBackend> Engine<T> for Boxed<T, B> {
         self.0.pattern()
     }
 
-    fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool> {
+    fn solve_quickly(&mut self, transposed: bool, b: RightHandSides<'_, T>, x: &mut [T]) -> Result<bool> {
         self.0.solve_quickly(transposed, b, x)
     }
 

@@ -8,7 +8,7 @@ use super::report::Evidence;
 use crate::backend::FactorSteps;
 use crate::direct::{
     Analysis, DeviceOptions, DeviceReport, DeviceSeconds, Direct, DirectOptions, DirectReport, Kind,
-    OnDevice, Reason, Weights, in_doubles,
+    OnDevice, Reason, RightHandSides, Weights, in_doubles,
 };
 use crate::error::{Error, Result};
 use crate::krylov::{Outcome, Report, SolveOptions};
@@ -345,7 +345,7 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
     fn solve_quickly(
         &mut self,
         transposed: bool,
-        b: &[T],
+        b: RightHandSides<'_, T>,
         x: &mut [T],
         norms: &RowNorms<T, B>,
     ) -> Result<bool> {

@@ -80,7 +80,7 @@ mod system;
 mod turns;
 mod watch;
 
-pub use crate::direct::Singularity;
+pub use crate::direct::{RightHandSides, Singularity};
 pub use agreed::Share;
 pub use alone::AlonePreconditioner;
 pub use arrays::ArraySolver;
@@ -374,8 +374,13 @@ impl<T: Solvable> Solver<T> {
     ///
     /// # Errors
     /// If memory runs out.
-    pub fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool> {
-        self.engine.solve_quickly(transposed, b, x)
+    pub fn solve_quickly<'b>(
+        &mut self,
+        transposed: bool,
+        b: impl Into<RightHandSides<'b, T>>,
+        x: &mut [T],
+    ) -> Result<bool> {
+        self.engine.solve_quickly(transposed, b.into(), x)
     }
 
     /// A solver for A^T with the same settings, on the same device. It makes its own choices and computes its own

@@ -14,6 +14,7 @@ use super::symmetry::{self, Found};
 use super::system::{Order, Stored, reorder};
 use super::watch::Watch;
 use crate::backend::Backend;
+use crate::direct::RightHandSides;
 use crate::error::{Error, Result};
 use crate::graph;
 use crate::krylov::SolveOptions;
@@ -319,7 +320,7 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
         }
     }
 
-    fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool> {
+    fn solve_quickly(&mut self, transposed: bool, b: RightHandSides<'_, T>, x: &mut [T]) -> Result<bool> {
         if self.order.is_some() || self.scaled.is_some() || self.null.is_some() {
             return Ok(false);
         }

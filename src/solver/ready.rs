@@ -5,7 +5,7 @@ use super::judging::Judging;
 use super::preconditioner::Setup;
 use super::report::Evidence;
 use super::system::Stored;
-use crate::direct::Kind;
+use crate::direct::{Kind, RightHandSides};
 use crate::error::Result;
 use crate::krylov::{Report, SolveOptions};
 use crate::matrix::Csr;
@@ -109,7 +109,7 @@ pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
     fn solve_quickly(
         &mut self,
         _transposed: bool,
-        _b: &[T],
+        _b: RightHandSides<'_, T>,
         _x: &mut [T],
         _norms: &RowNorms<T, B>,
     ) -> Result<bool> {

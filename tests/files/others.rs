@@ -156,13 +156,17 @@ fn amgxs_systems_have_their_diagonal_and_right_hand_side_behind_the_entries() {
     );
     assert_eq!(rows(&read_csr::<f64>(&path).unwrap()).len(), 4);
     assert_eq!(read_dense::<f64>(&path, &ReadOptions::default()).unwrap().values(), [5.0, 6.0]);
+    // Other programs write the length of a vector before it.
+    let path = f.file("l.mtx", format!("{banner}%%AMGX rhs solution\n2 2 1\n1 1 4\n2\n5\n6\n2\n0\n0\n"));
+    assert_eq!(read_dense::<f64>(&path, &ReadOptions::default()).unwrap().values(), [5.0, 6.0]);
     let symmetric = banner.replace("general", "symmetric");
     let path = f.file("s.mtx", format!("{symmetric}%%AMGX\n2 2 2\n1 1 3\n2 1 -1\n"));
     assert_eq!(read_header(&path).unwrap().symmetry(), Symmetry::Symmetric);
     assert_eq!(rows(&read_csr::<f64>(&path).unwrap()), [(0, 0, 3.0), (0, 1, -1.0), (1, 0, -1.0)]);
     assert!(right_hand_side::<f64>(&path, &ReadOptions::default()).unwrap().is_none());
     for (content, line, word) in [
-        (format!("{banner}%%AMGX rhs\n2 2 1\n1 1 4\n5\n"), 5, "ends"),
+        (format!("{banner}%%AMGX rhs\n2 2 1\n1 1 4\n5\n"), 5, "2 are needed"),
+        (format!("{banner}%%AMGX rhs\n2 2 1\n1 1 4\n3\n5\n6\n"), 7, "3 numbers"),
         (format!("{banner}%%AMGX\n2 2 1\n1 3 4\n"), 4, "outside"),
         (format!("{banner}%%AMGX diagonal 2\n2 2 1\n1 2 4\n"), 3, "blocks"),
         (format!("{banner}%%AMGX\n2 2 1\n1 x 4\n"), 4, "`x`"),

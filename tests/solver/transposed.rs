@@ -4,7 +4,7 @@ use crate::systems::*;
 use crate::{noise, shuffled, uneven};
 use num_complex::Complex;
 use residua::prelude::*;
-use residua::solver::{Reorder, SolverBackend};
+use residua::solver::{Reorder, RightHandSides, SolverBackend};
 
 /// A matrix with a wind, whose transpose is another one.
 fn windy(k: usize) -> Csr<f64> {
@@ -78,10 +78,27 @@ fn factors_at_hand_solve_many_columns_of_both_systems_without_a_report() {
                 assert!(left_by_transpose(&matrix, b, x) < 1e-10, "{name} {transposed}");
             }
         }
-        // Wrong lengths, b = 0 and NaN are left to the ordinary solve.
+        // Row by row, in groups of every size, each column has the bits that it has alone; zero gives zero.
+        for count in [1, 2, 3, 9, 19] {
+            let mut columns = noise(900 * count, 8);
+            columns[900 * (count / 2)..900 * (count / 2 + 1)].fill(0.0);
+            let rows: Vec<f64> = (0..900 * count).map(|k| columns[k % count * 900 + k / count]).collect();
+            let (mut x, mut one) = (vec![7.0; 900 * count], vec![7.0; 900]);
+            assert!(
+                solver.solve_quickly(false, RightHandSides::Rows(&rows), &mut x).unwrap(),
+                "{name} {count}"
+            );
+            for (b, x) in columns.chunks(900).zip(x.chunks(900)) {
+                assert!(solver.solve_quickly(false, b, &mut one).unwrap());
+                assert!(name == "definite" || one == x, "{name} {count}");
+                assert!(b.iter().any(|&b| b != 0.0) || x.iter().all(|&x| x == 0.0));
+            }
+            let at_once = x.clone();
+            assert!(solver.solve_quickly(false, &columns, &mut x).unwrap() && x == at_once);
+        }
+        // A wrong length, and numbers that are none, are left to the other way.
         let mut short = vec![0.0; 5];
         assert!(!solver.solve_quickly(false, &b[..5], &mut short).unwrap());
-        assert!(!solver.solve_quickly(false, &[0.0; 900], &mut x[..900]).unwrap());
         let mut broken = b[..900].to_vec();
         broken[3] = f64::NAN;
         assert!(!solver.solve_quickly(false, &broken, &mut x[..900]).unwrap());

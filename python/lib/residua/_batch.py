@@ -95,6 +95,7 @@ class Batch:
         #: For systems of different sizes, the row at which each begins.
         self._starts: np.ndarray | None = None
         self._rows: tuple[np.ndarray, np.ndarray] | None = None
+        given: Any
         if isinstance(A, (list, tuple)) and len(A) > 0 and all(map(sparse.issparse, A)):
             given = self._take_list(A, values)
         elif _is_sparse(A):
@@ -106,8 +107,8 @@ class Batch:
             if len(given.shape) != 3 or given.shape[1] != given.shape[2]:
                 raise ValueError(f"A has shape {tuple(given.shape)}, but (m, n, n) is needed")
             self._systems, self._size = int(given.shape[0]), int(given.shape[1])
-            self._of_all = (self._systems, self._size)
-            self._shape = (self._systems, self._size, self._size)
+            self._of_all: tuple[int, ...] = (self._systems, self._size)
+            self._shape: tuple[int, ...] = (self._systems, self._size, self._size)
         self.update(given)
 
     def _take_list(self, matrices: Sequence[Any], values: Any) -> Any:

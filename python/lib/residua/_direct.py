@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sparse
 
-from . import _device, _matrix, _scipy, _small
+from . import _device, _matrix, _scipy, _small, _sparse_rhs
 from ._factors import Factors, Singular
 from ._lu import LU
 from ._types import PermcSpec
@@ -68,7 +68,7 @@ def spsolve(A: Any, b: Any, permc_spec: PermcSpec | None = None, use_umfpack: bo
     several, dense = False, b
     if type(b) is not np.ndarray:
         several = sparse.issparse(b) and b.ndim == 2 and b.shape[1] != 1
-        dense = b.toarray() if sparse.issparse(b) else _matrix.to_numpy(b)
+        dense = b if several else b.toarray() if sparse.issparse(b) else _matrix.to_numpy(b)
     if len(shape) == 2 and (dense.ndim not in (1, 2) or dense.shape[0] != shape[0]):
         raise ValueError(f"matrix - rhs dimension mismatch ({shape} - {dense.shape})")
     if dense.ndim == 2 and dense.shape[1] == 1:
@@ -76,38 +76,49 @@ def spsolve(A: Any, b: Any, permc_spec: PermcSpec | None = None, use_umfpack: bo
     if len(shape) != 2 or shape[0] != shape[1]:
         raise ValueError(f"matrix must be square (has shape {shape})")
     dtype = A.dtype if A.dtype == dense.dtype == np.float64 else _matrix.scalar_type(A.dtype, dense.dtype)
-    x = None
-    if 0 in dense.shape:
-        x = np.zeros(dense.shape, dtype)
-    elif dense.ndim == 1:
-        x = _by_lapack(A, dense, dtype)
-    if x is None:
-        try:
-            factors = Factors(A, dtype, dense.shape[1] if dense.ndim == 2 else 1)
-            if not dense.any():
-                # x = 0 solves the system even if A is singular, so whether A is singular is tested separately.
-                factors.prove()
-            x = factors.solve(dense)
-        except Singular:
-            warnings.warn("Matrix is exactly singular", _scipy.MatrixRankWarning, stacklevel=2)
-            x = np.full(dense.shape, np.nan, dtype)
+    try:
+        x = np.zeros(dense.shape, dtype) if 0 in dense.shape else _solved(A, dense, dtype)
+    except Singular:
+        warnings.warn("Matrix is exactly singular", _scipy.MatrixRankWarning, stacklevel=2)
+        x = np.full(dense.shape, np.nan, dtype)
     if several:
         return (type(A) if sparse.issparse(A) and A.format in ("csc", "csr") else sparse.csc_array)(x)
     return _device.back(b, x)
 
 
-def _by_lapack(A: Any, b: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
-    """x of a small system; None if the system is larger, or x is not accurate enough without refinement."""
-    factors = _small.factorised(A)
-    if factors is None:
-        return None
-    if factors.dtype == b.dtype:
-        x = factors.solve_once(b)
-    elif b.dtype.kind == "c" and factors.dtype.kind == "f":
-        x = factors.solve(np.stack([b.real, b.imag], axis=1).astype(np.float64, copy=False))
-        x = None if x is None else x[:, 0] + 1j * x[:, 1]
+def _solved(A: Any, b: Any, dtype: np.dtype) -> Any:
+    """x for a dense or sparse b: by the factors of a small matrix, and what those leave in doubt by others."""
+    small = _small.factorised(A, b.ndim == 1)
+    others: Factors | None = None
+
+    def solve(columns: np.ndarray) -> np.ndarray:
+        nonlocal others
+        x = None if small is None else _by_lapack(small, columns, dtype)
+        if x is not None:
+            return x
+        if others is None:
+            others = Factors(A, dtype, b.shape[1] if b.ndim == 2 else 1)
+            if b is not columns or not b.any():
+                # x = 0 solves the system even if A is singular, so whether A is singular is tested separately.
+                others.prove()
+        return others.solve(columns)
+
+    if not sparse.issparse(b):
+        return solve(b)
+    if not b.count_nonzero():
+        # Only whether A is singular is open.
+        solve(np.zeros(A.shape[0], dtype))
+    return _sparse_rhs.solution(b, solve, dtype)
+
+
+def _by_lapack(factors: _small.Small, b: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
+    """x of a small system; None if it is not good enough without refinement."""
+    if b.dtype.kind == "c" and factors.dtype.kind == "f":
+        parts = [factors.solve(np.ascontiguousarray(part, np.float64)) for part in (np.real(b), np.imag(b))]
+        x = None if parts[0] is None or parts[1] is None else parts[0] + 1j * parts[1]
     else:
-        x = factors.solve_once(b.astype(factors.dtype))
+        b = b.astype(factors.dtype, copy=False)
+        x = factors.solve_once(b) if b.ndim == 1 else factors.solve(b)
     return None if x is None else x.astype(dtype, copy=False)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import Any
 
@@ -67,7 +68,7 @@ class Factors:
         if dtype.kind == "c" and A.dtype.kind != "c":
             dtype = REAL[dtype.name]
         self.size = 4 if dtype.name in DOUBLE else 8
-        self._misses = 0
+        self._misses, self._tried = 0, False
         self.dtype = dtype
         #: None if SciPy's LU solves instead, because A has infinities or NaN. Some programs rely on SciPy's results for
         #: these: an infinite conductance grounds a node, for example.
@@ -111,11 +112,16 @@ class Factors:
         NotConverged
             If A is not singular, but x is not accurate enough.
         """
+        if b.ndim == 2 and b.shape[1] > 1 and not self._tried:
+            # The first column leaves factors for all of them.
+            with contextlib.suppress(NotConverged):
+                self.solve(b[:, 0])
         if self.solver is None:
             return self._by_superlu(b)
-        quick = self.solve_quickly(b)
+        quick = self.solve_quickly(b) if self._tried else None
         if quick is not None:
             return quick
+        self._tried = True
         try:
             x, reports = self._attempt(b)
         except ValueError:
@@ -167,5 +173,5 @@ class Factors:
 
     def _by_superlu(self, b: np.ndarray) -> np.ndarray:
         if b.dtype.kind == "c" and self.dtype.kind == "f":
-            return self._by_superlu(b.real) + 1j * self._by_superlu(b.imag)
+            return self._by_superlu(np.real(b)) + 1j * self._by_superlu(np.imag(b))
         return self.superlu.solve(b.astype(self.dtype))

@@ -254,7 +254,7 @@ def minres(
 def _check_symmetric(apply: Callable[..., Any], b: np.ndarray, message: str) -> None:
     y = np.asarray(apply(b)).reshape(-1)
     z = np.asarray(apply(y)).reshape(-1)
-    s, t = np.vdot(y, y), np.vdot(b, z)
+    s, t = complex(np.vdot(y, y)), complex(np.vdot(b, z))
     eps = np.finfo(y.dtype).eps
     if abs(s - t) > (abs(s) + eps) * eps ** (1 / 3):
         raise ValueError(message)

@@ -9,13 +9,10 @@ import numpy as np
 import scipy.sparse as sparse
 from scipy.sparse.csgraph import connected_components
 
-from . import _device, _matrix, _scipy, _small
+from . import _device, _matrix, _scipy, _small, _sparse_rhs
 from ._factors import Factors
 from ._inertia import inertia_of
 from ._types import Trans
-
-#: The number of columns of a sparse right-hand side that are converted to a dense array at a time.
-COLUMNS = 64
 
 
 class LU:
@@ -115,7 +112,7 @@ class LU:
         if 0 in b.shape:
             return np.zeros(b.shape, dtype)
         if wide != self._dtype.kind:
-            parts = (self._solve_array(np.ascontiguousarray(part), trans) for part in (b.real, b.imag))
+            parts = (self._solve_array(np.ascontiguousarray(part), trans) for part in (np.real(b), np.imag(b)))
             real, imaginary = parts
             return real + 1j * imaginary
         if self._small is not None:
@@ -142,12 +139,9 @@ class LU:
             raise ValueError(f"b has {b.ndim} dimension, but a sparse right-hand side needs 2")
         if b.shape[0] != self._shape[0]:
             raise ValueError(f"b is of incompatible size: it has shape {b.shape}, but ({self._shape[0]}, k) is needed")
-        columns = b.tocsc()
-        found = [
-            sparse.csc_array(self._solve_array(columns[:, first : first + COLUMNS].toarray(), trans))
-            for first in range(0, b.shape[1], COLUMNS)
-        ]
-        return sparse.hstack(found, format="csc") if found else sparse.csc_array(b.shape, dtype=self._dtype)
+        kind = _matrix.scalar_type(b.dtype).kind
+        dtype = np.result_type(self._dtype, np.complex64) if kind == "c" else self._dtype
+        return _sparse_rhs.solution(b, lambda columns: self._solve_array(columns, trans), dtype)
 
     @functools.cached_property
     def _superlu(self) -> Any:
@@ -222,7 +216,7 @@ class LU:
 
     # Some programs test isinstance(lu, SuperLU), a class that cannot be subclassed.
     @property  # type: ignore[misc]
-    def __class__(self) -> type:
+    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]
         return _scipy.SuperLU
 
     def __repr__(self) -> str:

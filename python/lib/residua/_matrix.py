@@ -201,3 +201,11 @@ def vector(what: str, value: Any, dtype: np.dtype, length: int) -> np.ndarray:
     if array.shape not in ((length,), (length, 1)):
         raise ValueError(f"{what} has shape {array.shape}, but ({length},) or ({length}, 1) is needed")
     return _flat(array, dtype)
+
+
+def flat(columns: np.ndarray) -> tuple[np.ndarray, bool]:
+    """The numbers of a matrix, and whether they are given row by row or column by column: as they are stored, if they
+    are contiguous."""
+    if columns.flags.c_contiguous:
+        return columns.reshape(-1), True
+    return np.asfortranarray(columns).reshape(-1, order="F"), False

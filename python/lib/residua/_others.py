@@ -100,6 +100,7 @@ def solve(
         diagonal = _diagonal(operator, array)
         if diagonal is not None:
             choices.insert(0, {**given, preconditioners[0]: diagonal})
+    x, info = np.empty(0), -1
     for choice in choices:
         x, info = _certified(method, matrix, array, x0, rtol, atol, callback=callback, **choice, **settings)
         if info == 0:

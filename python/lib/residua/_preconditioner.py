@@ -22,7 +22,7 @@ def _operator(name: str, A: Any) -> LinearMap:
     def apply(r: np.ndarray) -> np.ndarray:
         r = np.asarray(r)
         if r.dtype.kind == "c" and dtype.kind == "f":
-            return apply(r.real) + 1j * apply(r.imag)
+            return apply(np.real(r)) + 1j * apply(np.imag(r))
         r = np.ascontiguousarray(r.reshape(-1), dtype=dtype)
         z = np.empty_like(r)
         m.apply(r, z)

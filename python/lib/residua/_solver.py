@@ -349,9 +349,8 @@ class Solver:
         if b.ndim == 1:
             x = np.empty(b.shape, self._dtype)
             return x if self._engine.solve_quickly(np.ascontiguousarray(b), x, transposed) else None
-        x = np.empty(b.shape, self._dtype, "F")
-        flat_b, flat_x = np.asfortranarray(b).reshape(-1, order="F"), x.reshape(-1, order="F")
-        return x if self._engine.solve_quickly(flat_b, flat_x, transposed) else None
+        x, (flat, by_rows) = np.empty(b.shape, self._dtype, "F"), _matrix.flat(b)
+        return x if self._engine.solve_quickly(flat, x.reshape(-1, order="F"), transposed, by_rows) else None
 
     @functools.cached_property
     def _turned(self) -> Solver:

@@ -50,8 +50,15 @@ class Settings(MethodSettings, total=False):
 class LinearMap(Protocol):
     """The type of preconditioners: SciPy's ``LinearOperator``."""
 
-    shape: tuple[int, int]
-    dtype: Any
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        ...
+
+    @property
+    def dtype(self) -> Any:
+        """The type of its numbers."""
+        ...
 
     def matvec(self, x: NDArray[Any]) -> NDArray[Any]:
         """The product with a vector."""

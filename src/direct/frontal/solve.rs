@@ -4,13 +4,13 @@
 //! which are those of its root. The same holds for each supernode near the root; those of a level are processed in
 //! parallel, and all threads share the rows or columns of a large one.
 
-use super::dense::{subtract, subtract_columns};
 use super::numeric::{Frontal, Stretch};
 use super::symmetric::TWO;
 use crate::direct::Factorable;
+use crate::direct::lanes::{product, products, subtract, subtract_columns, subtract_four};
 use crate::lock::lock;
 use crate::parallel::prelude::*;
-use crate::parallel::{both, vectorised};
+use crate::parallel::{Inlined, both, vectorised_whole};
 use std::ops::Range;
 use std::sync::Mutex;
 
@@ -21,13 +21,13 @@ const ROWS: usize = 512;
 /// Columns that a thread takes at a time.
 const COLUMNS: usize = 32;
 
-/// The part of a vector that consecutive supernodes use.
-struct Part<'a, T> {
-    /// The index of its first entry.
+/// The part of the vectors that consecutive supernodes use.
+struct Part<'a, T, const N: usize> {
+    /// The index of its first row.
     from: usize,
-    own: &'a mut [T],
+    own: &'a mut [[T; N]],
     /// The entries for the rows of the last supernode, which come after its columns.
-    beyond: Vec<T>,
+    beyond: Vec<[T; N]>,
 }
 
 /// A supernode's columns of L and U11, and its rows of U.
@@ -46,22 +46,22 @@ struct Front<'a, T> {
     is_large: bool,
 }
 
-impl<T: Factorable> Part<'_, T> {
+impl<T: Factorable, const N: usize> Part<'_, T, N> {
     /// Adds numbers to the entries of the rows below a front.
     #[inline(always)]
-    fn add(&mut self, front: &Front<'_, T>, below: &[T]) {
+    fn add(&mut self, front: &Front<'_, T>, below: &[[T; N]]) {
         let (inside, outside) = below.split_at(front.inside.len());
-        for (&row, &value) in both(front.inside, inside) {
-            self.own[row as usize - self.from] += value;
+        for (&row, values) in both(front.inside, inside) {
+            add(&mut self.own[row as usize - self.from], values);
         }
-        for (&row, &value) in both(front.outside, outside) {
-            self.beyond[row as usize] += value;
+        for (&row, values) in both(front.outside, outside) {
+            add(&mut self.beyond[row as usize], values);
         }
     }
 
     /// Collects the entries of the rows below a front.
     #[inline(always)]
-    fn gather(&self, front: &Front<'_, T>, below: &mut Vec<T>) {
+    fn gather(&self, front: &Front<'_, T>, below: &mut Vec<[T; N]>) {
         below.clear();
         below.extend(front.inside.iter().map(|&row| self.own[row as usize - self.from]));
         below.extend(front.outside.iter().map(|&row| self.beyond[row as usize]));
@@ -71,99 +71,126 @@ impl<T: Factorable> Part<'_, T> {
     /// nonzeros.
     #[inline(always)]
     fn is_zero(&mut self, front: &Front<'_, T>) -> bool {
-        self.own(front).iter().all(|x| *x == T::default())
+        self.own(front).as_flattened().iter().all(|x| *x == T::default())
     }
 
-    fn own(&mut self, front: &Front<'_, T>) -> &mut [T] {
+    fn own(&mut self, front: &Front<'_, T>) -> &mut [[T; N]] {
         &mut self.own[front.begin - self.from..][..front.width]
     }
 }
 
-/// Memory for the rows below a front, and for its columns.
-struct Scratch<T> {
-    below: Vec<T>,
-    products: Vec<T>,
+#[inline(always)]
+fn add<T: Factorable, const N: usize>(to: &mut [T; N], values: &[T; N]) {
+    for v in 0..N {
+        to[v] += values[v];
+    }
 }
 
-/// A step of a solve, with a front and a part of the vector.
-type Step<T> = fn(&Front<'_, T>, &mut Part<'_, T>, &mut Scratch<T>);
+/// Memory for the rows below a front, and for its columns.
+struct Scratch<T, const N: usize> {
+    below: Vec<[T; N]>,
+    products: Vec<[T; N]>,
+}
+
+/// What is done with a front and a part of the vectors. These are functions, not pointers to them: they have to be
+/// inlined to be compiled for wide registers.
+trait Step<T, const N: usize>: Fn(&Front<'_, T>, &mut Part<'_, T, N>, &mut Scratch<T, N>) + Copy + Sync {}
+
+impl<T, const N: usize, F> Step<T, N> for F where
+    F: Fn(&Front<'_, T>, &mut Part<'_, T, N>, &mut Scratch<T, N>) + Copy + Sync
+{
+}
+
+/// A step on supernodes of a piece, one after the other.
+struct Steps<'a, 'p, T, I, F, const N: usize> {
+    frontal: &'a Frontal<T>,
+    piece: &'a Stretch,
+    supernodes: I,
+    part: &'a mut Part<'p, T, N>,
+    step: F,
+}
+
+impl<T: Factorable, I: Iterator<Item = usize>, F: Step<T, N>, const N: usize> Inlined
+    for Steps<'_, '_, T, I, F, N>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { frontal, piece, supernodes, part, step } = self;
+        let scratch = &mut Scratch { below: Vec::new(), products: Vec::new() };
+        for s in supernodes {
+            step(&frontal.front(s, piece), part, scratch);
+        }
+    }
+}
 
 impl<T: Factorable> Frontal<T> {
-    /// Replaces x by M^-1 x, or by M^-T x if `transposed`; `work` is as long as x.
-    pub(in super::super) fn solve(&self, transposed: bool, x: &mut [T], work: &mut [T]) {
-        self.solve_columns(transposed, [(x, work)]);
-    }
-
-    /// `solve` for several vectors, for which the factors are read from memory once.
-    pub(in super::super) fn solve_columns<const N: usize>(
+    /// Replaces x by M^-1 x, or by M^-T x if `transposed`, for `N` vectors; `work` is as long as x.
+    pub(in super::super) fn solve<const N: usize>(
         &self,
         transposed: bool,
-        mut columns: [(&mut [T], &mut [T]); N],
+        x: &mut [[T; N]],
+        work: &mut [[T; N]],
     ) {
         let order = &self.tree.order;
-        for (x, work) in &mut columns {
-            work.par_iter_mut().enumerate().with_min_len(1 << 13).for_each(|(new, value)| {
-                *value = x[order[new] as usize];
-            });
-        }
-        let mut works = columns.each_mut().map(|(_, work)| &mut **work);
+        let least = (1 << 13) / N;
+        work.par_iter_mut().enumerate().with_min_len(least).for_each(|(new, value)| {
+            *value = x[order[new] as usize];
+        });
         if self.tree.symmetric {
-            self.up(&mut works, lower_symmetric);
-            self.down(&mut works, upper_symmetric);
+            self.up(work, lower_symmetric);
+            self.down(work, upper_symmetric);
         } else if transposed {
-            self.up(&mut works, upper_transposed);
-            self.down(&mut works, lower_transposed);
+            self.up(work, upper_transposed);
+            self.down(work, lower_transposed);
         } else {
-            self.up(&mut works, lower);
-            self.down(&mut works, upper);
+            self.up(work, lower);
+            self.down(work, upper);
         }
-        for (x, work) in columns {
-            x.par_iter_mut().enumerate().with_min_len(1 << 13).for_each(|(old, value)| {
-                *value = work[self.place[old] as usize];
-            });
-        }
+        x.par_iter_mut().enumerate().with_min_len(least).for_each(|(old, value)| {
+            *value = work[self.place[old] as usize];
+        });
     }
 
     /// Applies `step` to all supernodes, from the leaves to the root.
-    fn up<const N: usize>(&self, columns: &mut [&mut [T]; N], step: Step<T>) {
-        let parts = self.parts(columns);
+    fn up<const N: usize>(&self, x: &mut [[T; N]], step: impl Step<T, N>) {
+        let parts = self.parts(x);
         for level in &self.levels {
             self.on_threads(level, |number, piece| {
                 let own = &mut *lock(&parts[number]);
                 let width = self.width(piece);
                 for &child in &piece.children {
-                    for (part, child_part) in own.iter_mut().zip(&*lock(&parts[child])) {
-                        for (&at, &value) in both(&self.pieces[child].place, &child_part.beyond) {
-                            match (at as usize).checked_sub(width) {
-                                None => part.own[at as usize] += value,
-                                Some(at) => part.beyond[at] += value,
-                            }
+                    for (&at, values) in both(&self.pieces[child].place, &lock(&parts[child]).beyond) {
+                        match (at as usize).checked_sub(width) {
+                            None => add(&mut own.own[at as usize], values),
+                            Some(at) => add(&mut own.beyond[at], values),
                         }
                     }
                 }
-                self.steps(piece, piece.supernodes.clone(), own, step);
+                let (frontal, supernodes) = (self, piece.supernodes.clone());
+                vectorised_whole(Steps { frontal, piece, supernodes, part: own, step });
             });
         }
     }
 
     /// Applies `step` to all supernodes, from the root to the leaves.
-    fn down<const N: usize>(&self, columns: &mut [&mut [T]; N], step: Step<T>) {
-        let parts = self.parts(columns);
+    fn down<const N: usize>(&self, x: &mut [[T; N]], step: impl Step<T, N>) {
+        let parts = self.parts(x);
         for level in self.levels.iter().rev() {
             self.on_threads(level, |number, piece| {
                 let own = &mut *lock(&parts[number]);
                 if let Some(parent) = piece.parent {
-                    let width = self.width(&self.pieces[parent]);
-                    for (part, above) in own.iter_mut().zip(&*lock(&parts[parent])) {
-                        for (value, &at) in part.beyond.iter_mut().zip(&piece.place) {
-                            *value = match (at as usize).checked_sub(width) {
-                                None => above.own[at as usize],
-                                Some(at) => above.beyond[at],
-                            };
-                        }
+                    let (width, above) = (self.width(&self.pieces[parent]), lock(&parts[parent]));
+                    for (values, &at) in own.beyond.iter_mut().zip(&piece.place) {
+                        *values = match (at as usize).checked_sub(width) {
+                            None => above.own[at as usize],
+                            Some(at) => above.beyond[at],
+                        };
                     }
                 }
-                self.steps(piece, piece.supernodes.clone().rev(), own, step);
+                let (frontal, supernodes) = (self, piece.supernodes.clone().rev());
+                vectorised_whole(Steps { frontal, piece, supernodes, part: own, step });
             });
         }
     }
@@ -173,17 +200,14 @@ impl<T: Factorable> Frontal<T> {
         self.tree.shape(piece.supernodes.end - 1).0
     }
 
-    /// Divides each vector among the pieces.
-    fn parts<'a, const N: usize>(&self, columns: &'a mut [&mut [T]; N]) -> Vec<Mutex<[Part<'a, T>; N]>> {
-        let mut columns = columns.each_mut().map(|column| &mut **column);
+    /// Divides the vectors among the pieces.
+    fn parts<'a, const N: usize>(&self, mut x: &'a mut [[T; N]]) -> Vec<Mutex<Part<'a, T, N>>> {
         let part = |piece: &Stretch| {
             let Range { start, end } = piece.supernodes.clone();
             let (from, rows) = (self.tree.begin[start] as usize, self.tree.shape(end - 1).1);
-            Mutex::new(columns.each_mut().map(|x| {
-                let (own, behind) = std::mem::take(x).split_at_mut(self.tree.begin[end] as usize - from);
-                *x = behind;
-                Part { from, own, beyond: vec![T::default(); rows] }
-            }))
+            let (own, behind) = std::mem::take(&mut x).split_at_mut(self.tree.begin[end] as usize - from);
+            x = behind;
+            Mutex::new(Part { from, own, beyond: vec![[T::default(); N]; rows] })
         };
         self.pieces.iter().map(part).collect()
     }
@@ -196,21 +220,7 @@ impl<T: Factorable> Frontal<T> {
         });
     }
 
-    /// Applies `step` to supernodes of a piece, one after another.
-    fn steps(
-        &self,
-        piece: &Stretch,
-        supernodes: impl Iterator<Item = usize>,
-        parts: &mut [Part<'_, T>],
-        step: Step<T>,
-    ) {
-        let scratch = &mut Scratch { below: Vec::new(), products: Vec::new() };
-        for s in supernodes {
-            let front = self.front(s, piece);
-            parts.iter_mut().for_each(|part| step(&front, part, scratch));
-        }
-    }
-
+    #[inline(always)]
     fn front(&self, s: usize, piece: &Stretch) -> Front<'_, T> {
         let (w, r) = self.tree.shape(s);
         let (number, first) = self.at[s];
@@ -225,202 +235,251 @@ impl<T: Factorable> Frontal<T> {
     }
 }
 
+/// [`subtract_columns`] of a large front's rows.
+struct Columns<'a, T, const N: usize> {
+    y: &'a mut [[T; N]],
+    columns: (&'a [T], usize, usize),
+    factors: &'a [[T; N]],
+}
+
+impl<T: Factorable, const N: usize> Inlined for Columns<'_, T, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        subtract_columns(self.y, self.columns, self.factors);
+    }
+}
+
+/// [`products`] of a large front's columns.
+struct Products<'a, T, const N: usize> {
+    columns: (&'a [T], usize, usize),
+    below: &'a [[T; N]],
+    found: &'a mut [[T; N]],
+}
+
+impl<T: Factorable, const N: usize> Inlined for Products<'_, T, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        products(self.columns, self.below, self.found);
+    }
+}
+
 /// Computes minus the sum of a front's columns below its own rows, times factors.
 #[inline(always)]
-fn columns_below<T: Factorable>(front: &Front<'_, T>, factors: &[T], below: &mut Vec<T>) {
+fn columns_below<T: Factorable, const N: usize>(
+    front: &Front<'_, T>,
+    factors: &[[T; N]],
+    below: &mut Vec<[T; N]>,
+) {
     let (w, m) = (front.width, front.height);
     below.clear();
-    below.resize(m - w, T::default());
+    below.resize(m - w, [T::default(); N]);
     if !front.is_large {
         return subtract_columns(below, (front.panel, m, w), factors);
     }
-    below.par_chunks_mut(ROWS).enumerate().for_each(|(chunk, below)| {
-        vectorised(|| subtract_columns(below, (front.panel, m, w + chunk * ROWS), factors));
+    below.par_chunks_mut(ROWS).enumerate().for_each(|(chunk, y)| {
+        vectorised_whole(Columns { y, columns: (front.panel, m, w + chunk * ROWS), factors });
     });
 }
 
-/// Computes the products of a front's columns, below its own rows, with a vector.
+/// Computes the products of a front's columns, below its own rows, with the vectors.
 #[inline(always)]
-fn products_below<'a, T: Factorable>(front: &Front<'_, T>, scratch: &'a mut Scratch<T>) -> &'a [T] {
+fn products_below<'a, T: Factorable, const N: usize>(
+    front: &Front<'_, T>,
+    scratch: &'a mut Scratch<T, N>,
+) -> &'a [[T; N]] {
     let (w, m) = (front.width, front.height);
-    let Scratch { below, products } = scratch;
-    products.clear();
-    products.resize(w, T::default());
-    let some = |first: usize, products: &mut [T]| {
-        let column = |k: usize| &front.panel[(first + k) * m + w..(first + k + 1) * m];
-        let (fours, rest) = products.as_chunks_mut::<4>();
-        let many = 4 * fours.len();
-        for (k, products) in fours.iter_mut().enumerate() {
-            *products = four_products(std::array::from_fn(|j| column(4 * k + j)), below);
-        }
-        for (k, value) in rest.iter_mut().enumerate() {
-            *value = product(column(many + k), below);
-        }
-    };
+    let Scratch { below, products: found } = scratch;
+    found.clear();
+    found.resize(w, [T::default(); N]);
     if front.is_large {
-        products.par_chunks_mut(COLUMNS).enumerate().for_each(|(chunk, products)| {
-            vectorised(|| some(chunk * COLUMNS, products));
+        found.par_chunks_mut(COLUMNS).enumerate().for_each(|(chunk, found)| {
+            vectorised_whole(Products { columns: (&front.panel[chunk * COLUMNS * m..], m, w), below, found });
         });
     } else {
-        some(0, products);
+        products((front.panel, m, w), below, found);
     }
-    products
+    found
 }
 
 /// Solves with L and then with D, which is stored on the diagonal.
-fn lower_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
+#[inline(always)]
+fn lower_symmetric<T: Factorable, const N: usize>(
+    front: &Front<'_, T>,
+    x: &mut Part<'_, T, N>,
+    scratch: &mut Scratch<T, N>,
+) {
     let (w, m, panel, swaps) = (front.width, front.height, front.panel, front.swaps);
     if x.is_zero(front) {
         return;
     }
-    vectorised(|| {
-        let own = x.own(front);
-        for (k, &with) in swaps.iter().enumerate() {
-            own.swap(k, (with & !TWO) as usize);
+    let own = x.own(front);
+    for (k, &with) in swaps.iter().enumerate() {
+        own.swap(k, (with & !TWO) as usize);
+    }
+    for k in 0..w {
+        let factors = own[k];
+        let column = &panel[k * m..(k + 1) * m];
+        let next = k + 1 + usize::from(swaps[k] & TWO != 0);
+        subtract(&mut own[next..], &column[next..w], factors);
+    }
+    columns_below(front, own, &mut scratch.below);
+    x.add(front, &scratch.below);
+    let own = x.own(front);
+    let mut k = 0;
+    while k < w {
+        let pivot = panel[k * m + k];
+        if swaps[k] & TWO == 0 {
+            own[k].iter_mut().for_each(|value| *value /= pivot);
+            k += 1;
+            continue;
         }
-        for k in 0..w {
-            let factor = own[k];
-            let column = &panel[k * m..(k + 1) * m];
-            let next = k + 1 + usize::from(swaps[k] & TWO != 0);
-            subtract(&mut own[next..], &column[next..w], factor);
-        }
-        columns_below(front, own, &mut scratch.below);
-        x.add(front, &scratch.below);
-        let own = x.own(front);
-        let mut k = 0;
-        while k < w {
-            let pivot = panel[k * m + k];
-            if swaps[k] & TWO == 0 {
-                own[k] /= pivot;
-                k += 1;
-                continue;
-            }
-            let off = panel[k * m + k + 1];
-            let (one, two) = (pivot / off, panel[(k + 1) * m + k + 1] / off);
-            let inverse = T::from_f64(1.0) / (off * (one * two - T::from_f64(1.0)));
-            let (first, second) = (own[k], own[k + 1]);
-            own[k] = (first * two - second) * inverse;
-            own[k + 1] = (second * one - first) * inverse;
-            k += 2;
-        }
-    });
+        let off = panel[k * m + k + 1];
+        let (one, two) = (pivot / off, panel[(k + 1) * m + k + 1] / off);
+        let inverse = T::from_f64(1.0) / (off * (one * two - T::from_f64(1.0)));
+        let (first, second) = (own[k], own[k + 1]);
+        own[k] = std::array::from_fn(|v| (first[v] * two - second[v]) * inverse);
+        own[k + 1] = std::array::from_fn(|v| (second[v] * one - first[v]) * inverse);
+        k += 2;
+    }
 }
 
 /// Solves with L^T.
-fn upper_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
+#[inline(always)]
+fn upper_symmetric<T: Factorable, const N: usize>(
+    front: &Front<'_, T>,
+    x: &mut Part<'_, T, N>,
+    scratch: &mut Scratch<T, N>,
+) {
     let (w, m, panel, swaps) = (front.width, front.height, front.panel, front.swaps);
-    vectorised(|| {
-        x.gather(front, &mut scratch.below);
-        let products = products_below(front, scratch);
-        let own = x.own(front);
-        for k in (0..w).rev() {
-            let next = k + 1 + usize::from(swaps[k] & TWO != 0);
-            own[k] -= product(&panel[k * m + next..k * m + w], &own[next..]) + products[k];
-        }
-        for (k, &with) in swaps.iter().enumerate().rev() {
-            own.swap(k, (with & !TWO) as usize);
-        }
-    });
+    x.gather(front, &mut scratch.below);
+    let products = products_below(front, scratch);
+    let own = x.own(front);
+    for k in (0..w).rev() {
+        let next = k + 1 + usize::from(swaps[k] & TWO != 0);
+        take_products(own, k, (&panel[k * m + next..k * m + w], next), &products[k]);
+    }
+    for (k, &with) in swaps.iter().enumerate().rev() {
+        own.swap(k, (with & !TWO) as usize);
+    }
 }
 
-fn lower<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
+#[inline(always)]
+fn lower<T: Factorable, const N: usize>(
+    front: &Front<'_, T>,
+    x: &mut Part<'_, T, N>,
+    scratch: &mut Scratch<T, N>,
+) {
     let (w, m, panel) = (front.width, front.height, front.panel);
     if x.is_zero(front) {
         return;
     }
-    vectorised(|| {
-        let own = x.own(front);
-        for (k, &with) in front.swaps.iter().enumerate() {
-            own.swap(k, with as usize);
+    let own = x.own(front);
+    for (k, &with) in front.swaps.iter().enumerate() {
+        own.swap(k, with as usize);
+    }
+    let fours = w - w % 4;
+    for from in (0..fours).step_by(4) {
+        let (four, rest) = own[from..].split_at_mut(4);
+        for k in 0..3 {
+            let (factors, column) = (four[k], &panel[(from + k) * m + from..][..4]);
+            subtract(&mut four[k + 1..], &column[k + 1..], factors);
         }
-        for k in 0..w {
-            let factor = own[k];
-            subtract(&mut own[k + 1..], &panel[k * m + k + 1..k * m + w], factor);
-        }
-        columns_below(front, own, &mut scratch.below);
-        x.add(front, &scratch.below);
-    });
+        let column = |k: usize| &panel[(from + k) * m + from + 4..(from + k) * m + w];
+        subtract_four(rest, std::array::from_fn(column), std::array::from_fn(|k| four[k]));
+    }
+    for k in fours..w {
+        let factors = own[k];
+        subtract(&mut own[k + 1..], &panel[k * m + k + 1..k * m + w], factors);
+    }
+    columns_below(front, own, &mut scratch.below);
+    x.add(front, &scratch.below);
 }
 
-fn upper<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
+#[inline(always)]
+fn upper<T: Factorable, const N: usize>(
+    front: &Front<'_, T>,
+    x: &mut Part<'_, T, N>,
+    scratch: &mut Scratch<T, N>,
+) {
     let (w, m, panel) = (front.width, front.height, front.panel);
-    vectorised(|| {
-        x.gather(front, &mut scratch.below);
-        let own = x.own(front);
-        subtract_columns(own, (front.upper, w, 0), &scratch.below);
-        for k in (0..w).rev() {
-            let column = &panel[k * m..k * m + k + 1];
-            let factor = own[k] / column[k];
-            own[k] = factor;
-            subtract(&mut own[..k], &column[..k], factor);
+    x.gather(front, &mut scratch.below);
+    let own = x.own(front);
+    subtract_columns(own, (front.upper, w, 0), &scratch.below);
+    let first = w % 4;
+    for from in (first..w).step_by(4).rev() {
+        let (rest, four) = own[..from + 4].split_at_mut(from);
+        for k in (0..4).rev() {
+            let column = &panel[(from + k) * m + from..][..k + 1];
+            four[k].iter_mut().for_each(|value| *value /= column[k]);
+            let factors = four[k];
+            subtract(&mut four[..k], column, factors);
         }
-    });
+        // The last column comes first, as if they were taken one by one.
+        let column = |k: usize| &panel[(from + 3 - k) * m..][..from];
+        subtract_four(rest, std::array::from_fn(column), std::array::from_fn(|k| four[3 - k]));
+    }
+    for k in (0..first).rev() {
+        let column = &panel[k * m..k * m + k + 1];
+        own[k].iter_mut().for_each(|value| *value /= column[k]);
+        let factors = own[k];
+        subtract(&mut own[..k], column, factors);
+    }
 }
 
-fn upper_transposed<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
+#[inline(always)]
+fn upper_transposed<T: Factorable, const N: usize>(
+    front: &Front<'_, T>,
+    x: &mut Part<'_, T, N>,
+    scratch: &mut Scratch<T, N>,
+) {
     let (w, m, panel) = (front.width, front.height, front.panel);
     if x.is_zero(front) {
         return;
     }
-    vectorised(|| {
-        let own = x.own(front);
-        for k in 0..w {
-            let column = &panel[k * m..k * m + k + 1];
-            own[k] = (own[k] - product(&column[..k], &own[..k])) / column[k];
-        }
-        let below = &mut scratch.below;
-        below.clear();
-        below.extend(front.upper.chunks_exact(w).map(|column| -product(column, own)));
-        x.add(front, below);
-    });
+    let own = x.own(front);
+    for k in 0..w {
+        let column = &panel[k * m..k * m + k + 1];
+        take_products(own, k, (&column[..k], 0), &[T::default(); N]);
+        own[k].iter_mut().for_each(|value| *value /= column[k]);
+    }
+    let below = &mut scratch.below;
+    below.clear();
+    below.extend(front.upper.chunks_exact(w).map(|column| product(column, own).map(|value| -value)));
+    x.add(front, below);
 }
 
-fn lower_transposed<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
+#[inline(always)]
+fn lower_transposed<T: Factorable, const N: usize>(
+    front: &Front<'_, T>,
+    x: &mut Part<'_, T, N>,
+    scratch: &mut Scratch<T, N>,
+) {
     let (w, m, panel) = (front.width, front.height, front.panel);
-    vectorised(|| {
-        x.gather(front, &mut scratch.below);
-        let products = products_below(front, scratch);
-        let own = x.own(front);
-        for k in (0..w).rev() {
-            own[k] -= product(&panel[k * m + k + 1..k * m + w], &own[k + 1..]) + products[k];
-        }
-        for (k, &with) in front.swaps.iter().enumerate().rev() {
-            own.swap(k, with as usize);
-        }
-    });
+    x.gather(front, &mut scratch.below);
+    let products = products_below(front, scratch);
+    let own = x.own(front);
+    for k in (0..w).rev() {
+        take_products(own, k, (&panel[k * m + k + 1..k * m + w], k + 1), &products[k]);
+    }
+    for (k, &with) in front.swaps.iter().enumerate().rev() {
+        own.swap(k, with as usize);
+    }
 }
 
-/// Computes the products of four columns with one vector, which is read once.
+/// Subtracts from row k the product of a column with the rows from `first` on, and what else is known.
 #[inline(always)]
-fn four_products<T: Factorable>(columns: [&[T]; 4], b: &[T]) -> [T; 4] {
-    let n = b.len();
-    let columns = columns.map(|column| &column[..n]);
-    let mut sums = [[T::default(); 4]; 4];
-    let whole = n - n % 4;
-    for i in (0..whole).step_by(4) {
-        for (sums, column) in sums.iter_mut().zip(&columns) {
-            for lane in 0..4 {
-                sums[lane] += column[i + lane] * b[i + lane];
-            }
-        }
+fn take_products<T: Factorable, const N: usize>(
+    own: &mut [[T; N]],
+    k: usize,
+    (column, first): (&[T], usize),
+    more: &[T; N],
+) {
+    let found = product(column, &own[first..][..column.len()]);
+    for v in 0..N {
+        own[k][v] -= found[v] + more[v];
     }
-    std::array::from_fn(|j| {
-        let last = both(&columns[j][whole..], &b[whole..]).fold(T::default(), |sum, (&a, &b)| sum + a * b);
-        (sums[j][0] + sums[j][1]) + (sums[j][2] + sums[j][3]) + last
-    })
-}
-
-/// Sums four products side by side, so that none waits for another.
-#[inline(always)]
-fn product<T: Factorable>(a: &[T], b: &[T]) -> T {
-    let (fours, rest) = a.as_chunks::<4>();
-    let (fours_b, rest_b) = b.as_chunks::<4>();
-    let mut sums = [T::default(); 4];
-    for (a, b) in both(fours, fours_b) {
-        for k in 0..4 {
-            sums[k] += a[k] * b[k];
-        }
-    }
-    let last = both(rest, rest_b).fold(T::default(), |sum, (&a, &b)| sum + a * b);
-    (sums[0] + sums[1]) + (sums[2] + sums[3]) + last
 }

@@ -85,16 +85,13 @@ fn residual<T: Factorable>(a: &Csr<T>, lu: &Frontal<T>) -> f64 {
     let size = |x: &[T]| x.iter().map(|x| x.abs().to_f64()).fold(0.0, f64::max);
     let mut worst = 0.0_f64;
     for transposed in [false, true] {
-        let (mut x, mut work) = (b.clone(), vec![T::default(); n]);
-        lu.solve(transposed, &mut x, &mut work);
+        let mut x = b.clone();
+        lu.solve(transposed, x.as_chunks_mut::<1>().0, &mut vec![[T::default()]; n]);
         // Solves with several vectors at once do not influence each other.
-        let mut columns = [b.clone(), vec![T::default(); n], b.clone()];
-        columns[1][n / 2] = T::from_f64(1.0);
-        let mut works = columns.clone();
-        let [first, second, third] = &mut columns;
-        let [work, other, last] = &mut works;
-        lu.solve_columns(transposed, [(&mut first[..], &mut work[..]), (second, other), (third, last)]);
-        assert!(columns[0] == x && columns[2] == x);
+        let mut columns: Vec<[T; 3]> = b.iter().map(|&b| [b, T::default(), b]).collect();
+        columns[n / 2][1] = T::from_f64(1.0);
+        lu.solve(transposed, &mut columns, &mut vec![[T::default(); 3]; n]);
+        assert!(columns.iter().zip(&x).all(|(of_row, &x)| of_row[0] == x && of_row[2] == x));
         let mut r = b.clone();
         for (i, j, value) in a.iter() {
             let (row, column) = if transposed { (i, j) } else { (j, i) };
@@ -111,7 +108,7 @@ fn same_bits<T: Factorable>(one: &Frontal<T>, other: impl Fn() -> Frontal<T> + S
     let solved = |factor: &Frontal<T>| {
         [false, true].map(|transposed| {
             let mut x: Vec<T> = (0..n).map(|k| T::from_f64((k % 17) as f64 - 8.0)).collect();
-            factor.solve(transposed, &mut x, &mut vec![T::default(); n]);
+            factor.solve(transposed, x.as_chunks_mut::<1>().0, &mut vec![[T::default()]; n]);
             x
         })
     };

@@ -4,12 +4,16 @@ use super::Direct;
 use crate::backend::with_offsets;
 use crate::direct::Factorable;
 use crate::direct::goal::{Weights, inverses};
+use crate::direct::lanes::subtract_row;
+use crate::direct::sides::{LANES, RightHandSides, store};
 use crate::direct::steps::caught;
-use crate::parallel::both;
+use crate::lock::lock;
+use crate::matrix::Csr;
 use crate::parallel::prelude::*;
+use crate::parallel::{Inlined, both, vectorised_whole};
 use crate::scalar::{Offset, Scalar};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Sums of squares in this range have neither underflowed nor overflowed.
 const SAFE: std::ops::Range<f64> = 1e-200..1e200;
@@ -17,11 +21,20 @@ const SAFE: std::ops::Range<f64> = 1e-200..1e200;
 /// With fewer numbers than this in right-hand sides and A, another thread saves no time.
 const FEW: usize = 1 << 16;
 
-/// The number of right-hand sides for which fronts are read once.
-const AT_ONCE: usize = 8;
-
 /// The rounding error of a complex product, relative to that of a real one.
 const OF_COMPLEX: f64 = 4.0;
+
+/// What x has to meet.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    transposed: bool,
+    tolerance: f64,
+    /// Weights of rows.
+    weights: Option<&'a [f64]>,
+}
+
+/// Right-hand sides and solutions in lanes, and memory to work in.
+type Memory<T, const N: usize> = [Vec<[T; N]>; 3];
 
 impl<T: Factorable> Direct<T> {
     /// Solves A x = b (A^T x = b if `transposed`) for right-hand sides stored one after another, with the current
@@ -30,7 +43,7 @@ impl<T: Factorable> Direct<T> {
     pub(crate) fn solve_quickly<S: Scalar<Double = T>>(
         &mut self,
         transposed: bool,
-        b: &[S],
+        b: RightHandSides<'_, S>,
         x: &mut [S],
         (tolerance, weights): (f64, &Weights),
     ) -> bool {
@@ -46,50 +59,68 @@ impl<T: Factorable> Direct<T> {
             return false;
         }
         let of_columns = (transposed && weights.rows.is_some()).then(|| self.column_weights());
-        let rows = match &of_columns {
+        let weights = match &of_columns {
             Some(weights) => weights.rows.as_deref(),
             None => weights.rows.as_deref().filter(|_| !transposed),
         };
+        let goal = Asked { transposed, tolerance, weights };
         if b.len() == n {
-            return self.solve_column(transposed, b, x, (tolerance, rows));
+            return self.solve_lanes::<S, 1>(goal, (b, 0), x, &mut Memory::default());
         }
         let all = AtomicBool::new(true);
-        // Columns are independent of each other, so the number of threads does not change any bits.
-        let (group, least) = (AT_ONCE * n, FEW.div_ceil(AT_ONCE * (n + self.a.nonzeros())));
-        b.par_chunks(group).zip(x.par_chunks_mut(group)).with_min_len(least).for_each(|(b, x)| {
-            if all.load(Ordering::Relaxed) && !self.solve_group(transposed, b, x, (tolerance, rows)) {
+        // Groups are independent of each other, so that threads change no bits.
+        let least = FEW.div_ceil(LANES * (n + self.a.nonzeros()));
+        let groups = x.par_chunks_mut(LANES * n).enumerate().with_min_len(least);
+        // A group takes the memory of an earlier one: new pages would have to be cleared first.
+        let spare: Mutex<Vec<Memory<T, LANES>>> = Mutex::default();
+        groups.for_each(|(group, x)| {
+            if !all.load(Ordering::Relaxed) {
+                return;
+            }
+            let b = (b, group * LANES);
+            let good = match x.len() / n {
+                1 => self.solve_lanes::<S, 1>(goal, b, x, &mut Memory::default()),
+                2 => self.solve_lanes::<S, 2>(goal, b, x, &mut Memory::default()),
+                _ => {
+                    let mut memory = lock(&spare).pop().unwrap_or_default();
+                    let good = self.solve_lanes(goal, b, x, &mut memory);
+                    lock(&spare).push(memory);
+                    good
+                }
+            };
+            if !good {
                 all.store(false, Ordering::Relaxed);
             }
         });
         all.into_inner()
     }
 
-    /// Solves for [`AT_ONCE`] columns together, or for fewer one by one.
-    fn solve_group<S: Scalar<Double = T>>(
+    /// Solves for at most `N` right-hand sides, from number `first` on.
+    fn solve_lanes<S: Scalar<Double = T>, const N: usize>(
         &self,
-        transposed: bool,
-        b: &[S],
+        goal: Asked<'_>,
+        (b, first): (RightHandSides<'_, S>, usize),
         x: &mut [S],
-        goal: (f64, Option<&[f64]>),
+        [given, found, work]: &mut Memory<T, N>,
     ) -> bool {
         let n = self.a.rows();
         let Some(factor) = &self.factor else { return false };
-        if b.len() < AT_ONCE * n {
-            let mut columns = b.chunks(n).zip(x.chunks_mut(n));
-            return columns.all(|(b, x)| self.solve_column(transposed, b, x, goal));
-        }
-        let given: [Vec<T>; AT_ONCE] =
-            std::array::from_fn(|k| b[k * n..(k + 1) * n].iter().map(|b| b.to_double()).collect());
-        let mut found = given.clone();
+        let count = x.len() / n;
+        b.load((n, first, count), given, S::to_double);
+        found.clone_from(given);
         let applied = caught(|| {
-            factor.apply_several(transposed, &mut found);
+            factor.apply_lanes(goal.transposed, found, work);
             Ok(())
         });
-        let good = |(b, x): (&Vec<T>, &Vec<T>)| self.is_good(transposed, b, x, goal);
-        if applied.is_err() || !given.iter().zip(&found).all(good) {
+        if applied.is_err() {
             return false;
         }
-        x.iter_mut().zip(found.iter().flatten()).for_each(|(x, &found)| *x = S::from_double(found));
+        let judged = Judged { a: &self.a, goal, b: given, x: found };
+        let good = if N == 1 { judged.run() } else { vectorised_whole(judged) };
+        if !good[..count].iter().all(|&good| good) {
+            return false;
+        }
+        store(found, x, S::from_double);
         true
     }
 
@@ -109,87 +140,106 @@ impl<T: Factorable> Direct<T> {
         }
         self.column_weights.clone().unwrap_or_default()
     }
+}
 
-    fn solve_column<S: Scalar<Double = T>>(
-        &self,
-        transposed: bool,
-        b: &[S],
-        x: &mut [S],
-        goal: (f64, Option<&[f64]>),
-    ) -> bool {
-        let Some(factor) = &self.factor else { return false };
-        let b: Vec<T> = b.iter().map(|b| b.to_double()).collect();
-        let mut found = b.clone();
-        let applied = caught(|| {
-            factor.apply(transposed, &mut found);
-            Ok(())
-        });
-        if applied.is_err() || !self.is_good(transposed, &b, &found, goal) {
-            return false;
+/// Candidates to be judged.
+struct Judged<'a, T: Factorable, const N: usize> {
+    a: &'a Csr<T>,
+    goal: Asked<'a>,
+    b: &'a [[T; N]],
+    x: &'a [[T; N]],
+}
+
+/// Sums of squares of residuals with their rounding errors, and of b: as they are, and with the weights of rows.
+struct Sums<'a, T: Factorable, const N: usize> {
+    goal: Asked<'a>,
+    /// The rounding error of an operation.
+    unit: f64,
+    b: &'a [[T; N]],
+    left: [[f64; N]; 2],
+    given: [[f64; N]; 2],
+}
+
+impl<T: Factorable, const N: usize> Sums<'_, T, N> {
+    /// Adds a row's residual, a sum of so many terms of these sizes.
+    #[inline(always)]
+    fn add(&mut self, row: usize, residual: &[T; N], sizes: &[f64; N], terms: usize) {
+        let rounding = (terms as f64 + 4.0) * self.unit;
+        let weight = self.goal.weights.map_or(1.0, |weights| weights[row] * weights[row]);
+        for v in 0..N {
+            let error = size(residual[v]) + rounding * sizes[v];
+            let (left, given) = (error * error, self.b[row][v].abs2());
+            self.left[0][v] += left;
+            self.left[1][v] += weight * left;
+            self.given[0][v] += given;
+            self.given[1][v] += weight * given;
         }
-        x.iter_mut().zip(found).for_each(|(x, found)| *x = S::from_double(found));
-        true
     }
+}
 
-    /// True if the residual of x plus a bound on its rounding errors meets the tolerance, both in its norm and in the
-    /// norm with weighted rows.
-    fn is_good(
-        &self,
-        transposed: bool,
-        b: &[T],
-        x: &[T],
-        (tolerance, weights): (f64, Option<&[f64]>),
-    ) -> bool {
+#[inline(always)]
+fn size<T: Factorable>(value: T) -> f64 {
+    value.re().abs() + value.im().abs()
+}
+
+impl<T: Factorable, const N: usize> Inlined for Judged<'_, T, N> {
+    /// Whether the residual of each x, and a bound of its rounding errors, meet the tolerance: by their norm, and by that
+    /// of rows in units of their own.
+    type Output = [bool; N];
+
+    #[inline(always)]
+    fn run(self) -> [bool; N] {
+        let Self { a, goal, b, x } = self;
         let unit = f64::EPSILON * if T::COMPLEX { OF_COMPLEX } else { 1.0 };
-        let size = |value: T| value.re().abs() + value.im().abs();
-        // Sums of squares of the residual and of b: as they are, and with weights.
-        let (mut left, mut given) = ([0.0; 2], [0.0; 2]);
-        let mut add = |row: usize, residual: T, sizes: f64, terms: usize| {
-            let error = size(residual) + (terms as f64 + 4.0) * unit * sizes;
-            let (square, of_b) = (error * error, b[row].abs2());
-            left[0] += square;
-            given[0] += of_b;
-            if let Some(weights) = weights {
-                let weight = weights[row] * weights[row];
-                left[1] += weight * square;
-                given[1] += weight * of_b;
-            }
-        };
-        with_offsets!(self.a.parts().offsets, offsets => {
-            let parts = self.a.parts();
-            let rows = offsets.windows(2).map(|pair| pair[0].to_usize()..pair[1].to_usize());
-            let rows = rows.map(|range| (&parts.indices[range.clone()], &parts.values[range]));
-            if transposed {
-                let mut sums: Vec<(T, f64, u32)> = b.iter().map(|&b| (b, size(b), 0)).collect();
-                for ((indices, values), &x) in rows.zip(x) {
-                    for (&j, &value) in both(indices, values) {
-                        let (sum, sizes, terms) = &mut sums[j as usize];
-                        *sum -= value * x;
-                        *sizes += size(value) * size(x);
+        let mut sums = Sums { goal, unit, b, left: [[0.0; N]; 2], given: [[0.0; N]; 2] };
+        let parts = a.parts();
+        with_offsets!(parts.offsets, offsets => {
+            let range = |row: usize| offsets[row].to_usize()..offsets[row + 1].to_usize();
+            if goal.transposed {
+                let mut rows: Vec<_> = b.iter().map(|&b| (b, b.map(size), 0)).collect();
+                for (row, x) in x.iter().enumerate() {
+                    let range = range(row);
+                    for (&j, &value) in both(&parts.indices[range.clone()], &parts.values[range]) {
+                        let (sum, sizes, terms) = &mut rows[j as usize];
+                        take(sum, sizes, value, x);
                         *terms += 1;
                     }
                 }
-                for (j, (sum, sizes, terms)) in sums.into_iter().enumerate() {
-                    add(j, sum, sizes, terms as usize);
+                for (row, (sum, sizes, terms)) in rows.iter().enumerate() {
+                    sums.add(row, sum, sizes, *terms);
                 }
             } else {
-                for (row, (indices, values)) in rows.enumerate() {
-                    let (mut sum, mut sizes) = (b[row], size(b[row]));
-                    for (&j, &value) in both(indices, values) {
-                        let x = x[j as usize];
-                        sum -= value * x;
-                        sizes += size(value) * size(x);
+                for (row, &given) in b.iter().enumerate() {
+                    let (mut sum, mut sizes) = (given, given.map(size));
+                    let range = range(row);
+                    let terms = range.len();
+                    for (&j, &value) in both(&parts.indices[range.clone()], &parts.values[range]) {
+                        take(&mut sum, &mut sizes, value, &x[j as usize]);
                     }
-                    add(row, sum, sizes, values.len());
+                    sums.add(row, &sum, &sizes, terms);
                 }
             }
         });
         // A residual whose square is zero, perhaps by underflow, is good: `SAFE` excludes a small b.
-        let meets = |k: usize| {
-            (left[k] == 0.0 || SAFE.contains(&left[k]))
-                && SAFE.contains(&given[k])
-                && left[k].sqrt() <= tolerance * given[k].sqrt()
+        let meets = |left: f64, given: f64| {
+            (left == 0.0 || SAFE.contains(&left))
+                && SAFE.contains(&given)
+                && left.sqrt() <= goal.tolerance * given.sqrt()
         };
-        meets(0) && (weights.is_none() || meets(1))
+        let is_zero = |v: usize| both(b, x).all(|(b, x)| b[v] == T::default() && x[v] == T::default());
+        std::array::from_fn(|v| {
+            let good = (0..2).all(|k| meets(sums.left[k][v], sums.given[k][v]));
+            good || (sums.given[0][v] == 0.0 && is_zero(v))
+        })
+    }
+}
+
+/// Subtracts an entry's product from a residual, and adds its size.
+#[inline(always)]
+fn take<T: Factorable, const N: usize>(sum: &mut [T; N], sizes: &mut [f64; N], value: T, x: &[T; N]) {
+    subtract_row(sum, value, x);
+    let of_value = size(value);
+    for v in 0..N {
+        sizes[v] += of_value * size(x[v]);
     }
 }
