@@ -51,6 +51,10 @@ pub struct Builder {
     pub(super) right_hand_sides: usize,
     pub(super) updates: bool,
     pub(super) symmetry: Option<Symmetry>,
+    /// How a symmetry is known that was not looked for.
+    pub(super) known_from: &'static str,
+    /// Why the backend of [`Builder::build_on`] was taken, for the trail.
+    placed_because: Option<String>,
     pub(super) near_null: Option<Arc<NearNull>>,
     pub(super) condition: bool,
     pub(super) null_space: NullSpaceWish,
@@ -77,6 +81,8 @@ impl Default for Builder {
             right_hand_sides: 1,
             updates: false,
             symmetry: None,
+            known_from: "as given",
+            placed_because: None,
             near_null: None,
             condition: false,
             null_space: NullSpaceWish::Auto,
@@ -224,6 +230,20 @@ impl Builder {
         self
     }
 
+    /// [`Builder::symmetry`], known from the header of a file.
+    #[cfg(feature = "cli")]
+    pub(crate) fn symmetry_of_file(mut self, known: Symmetry) -> Self {
+        self.known_from = "says the file";
+        self.symmetry(known)
+    }
+
+    /// The reason why the CPU computes, for the trail.
+    #[cfg(feature = "cli")]
+    pub(crate) fn placed_because(mut self, reason: Option<&str>) -> Self {
+        self.placed_because = reason.map(Into::into);
+        self
+    }
+
     /// The coordinates of the mesh points to which the unknowns belong: `dimensions` numbers for each point, one point
     /// after another. They are for multigrid, which is then the preconditioner unless another is named: if each point
     /// has as many unknowns as dimensions (displacements), coarse levels represent the rigid body modes exactly. The
@@ -332,7 +352,7 @@ impl Builder {
     /// As [`Builder::build`].
     pub fn build_on<T: Solvable, B: SolverBackend>(&self, backend: &B, a: Csr<T, B>) -> Result<Solver<T>> {
         self.check()?;
-        self.on(backend, a, None)
+        self.on(backend, a, self.placed_because.clone())
     }
 
     fn on<T: Solvable, B: SolverBackend>(
