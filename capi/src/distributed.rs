@@ -2,7 +2,7 @@
 
 use crate::arrays::Raw;
 use crate::engine::{Engine, Given, How, on_host_alone, vectors};
-use crate::observe::told;
+use crate::observer::told;
 use crate::options::Settings;
 use crate::report::Filed;
 use crate::status::{Answer, Fault, RESIDUA_UNSUPPORTED};

@@ -1,7 +1,7 @@
 //! One trait for solvers of the four types of values and for matrix-free solvers.
 
 use crate::arrays::{Place, Raw, check, check_on, gpu_of, on_gpu, slice};
-use crate::observe::{Observer, told};
+use crate::observer::{Observer, told};
 use crate::options::Settings;
 use crate::report::Filed;
 use crate::status::{Answer, Fault, RESIDUA_DIMENSION, RESIDUA_UNSUPPORTED};

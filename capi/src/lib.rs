@@ -8,20 +8,24 @@
 //! | `options`, `spaces` | options by name, and options that are arrays |
 //! | `arrays` | a caller's arrays, on the host or on a GPU, as the arrays of a matrix |
 //! | `engine` | solvers of the four types of values, with one trait |
-//! | `function` | solvers whose operator or preconditioner is a function of the caller |
+//! | `callback`, `function` | a function of the caller, and solvers that have one as operator or preconditioner |
 //! | `distributed` | solvers with rows distributed over MPI processes |
-//! | `observe` | observers, cancellation, the log |
+//! | `held` | a solver behind its handle |
+//! | `observer`, `observe` | observers, cancellation, the log |
 //! | `batch` | thousands of small systems at once |
 //! | `solver`, `report` | the entries |
 
 mod arrays;
 mod batch;
+mod callback;
 #[cfg(unix)]
 mod distributed;
 mod engine;
 mod function;
 mod handle;
+mod held;
 mod observe;
+mod observer;
 mod options;
 mod report;
 mod solver;

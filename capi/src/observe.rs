@@ -1,11 +1,9 @@
 //! Observers, cancellation and the log: how a caller follows a solve while it runs, and stops it.
 
-use crate::report::Filed;
-use crate::solver::{engine, residua_solver};
+use crate::held::{engine, residua_solver};
+use crate::observer::Observer;
 use crate::status::{Answer, Fault, RESIDUA_UNSUPPORTED, guard};
-use residua_core::solver::Progress;
 use std::ffi::{CString, c_char, c_void};
-use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
 /// Called after each iteration, in the thread that solves: `right_hand_side` counts from 0, `iteration` from 0 at the
@@ -25,35 +23,6 @@ pub type residua_log = Option<unsafe extern "C" fn(user: *mut c_void, level: i32
 pub const RESIDUA_LOG_INFO: i32 = 1;
 /// The level of each method that was tried.
 pub const RESIDUA_LOG_DEBUG: i32 = 2;
-
-/// An observer with its user data.
-#[derive(Clone, Copy)]
-pub(crate) struct Observer {
-    function: unsafe extern "C" fn(*mut c_void, i64, i64, f64) -> i32,
-    user: *mut c_void,
-}
-
-// SAFETY: the header requires a function that any thread may call, and one call of a solver at a time.
-unsafe impl Send for Observer {}
-
-impl Observer {
-    /// Reports an iteration to the observer. Breaks if the observer ends the solve.
-    pub(crate) fn tell(&self, right_hand_side: usize, iteration: usize, norm: f64) -> ControlFlow<()> {
-        // SAFETY: the caller of residua_solver_set_observer guarantees such a function.
-        match unsafe { (self.function)(self.user, right_hand_side as i64, iteration as i64, norm) } {
-            0 => ControlFlow::Continue(()),
-            _ => ControlFlow::Break(()),
-        }
-    }
-}
-
-/// Returns a closure that calls [`Observer::tell`], if there is an observer.
-pub(crate) fn told(observer: Option<Observer>) -> impl FnMut(&Progress) -> ControlFlow<()> {
-    move |now| match observer {
-        Some(observer) => observer.tell(now.right_hand_side, now.iteration, now.residual_norm),
-        None => ControlFlow::Continue(()),
-    }
-}
 
 /// Sets the function that later solves of this solver call after each iteration; null removes it. On a GPU it is called
 /// when later iterations are already in progress.
@@ -131,12 +100,15 @@ pub unsafe extern "C" fn residua_set_log(log: residua_log, user: *mut c_void, le
     })
 }
 
-/// Passes the lines of a report to the log.
-pub(crate) fn log(filed: &Filed) {
+/// Gives the log the lines of a report, each with whether it tells of a decision or of the outcome.
+pub(crate) fn log(lines: impl Iterator<Item = (bool, String)>) {
     // Not locked during the calls, which may call the library.
     let set = *LOG.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(Log { function, user, most }) = set else { return };
-    for (level, line) in filed.lines().filter(|(level, _)| *level <= most) {
+    let level = |decides| if decides { RESIDUA_LOG_INFO } else { RESIDUA_LOG_DEBUG };
+    for (level, line) in
+        lines.map(|(decides, line)| (level(decides), line)).filter(|(level, _)| *level <= most)
+    {
         let line = CString::new(line.replace('\0', "?")).unwrap_or_default();
         // SAFETY: the caller of residua_set_log guarantees such a function.
         unsafe { function(user, level, line.as_ptr()) };

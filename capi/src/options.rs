@@ -1,7 +1,7 @@
 //! Options by name, so that new ones need no new function.
 
-use crate::function::{Callback, residua_apply};
-use crate::handle::{Object, destroy, find, give};
+use crate::callback::{Callback, residua_apply};
+use crate::handle::{destroy, find, give};
 use crate::status::{Answer, Fault, guard, text};
 use residua_core::krylov::SolveOptions;
 use residua_core::scalar::Symmetry;
@@ -193,10 +193,7 @@ pub(crate) fn settings(options: *const residua_options) -> Answer<Settings> {
     if options.is_null() {
         return Ok(Settings::default());
     }
-    let found = find("options", options, |object| match object {
-        Object::Options(settings) => Some(settings),
-        _ => None,
-    })?;
+    let found = find::<_, Mutex<Settings>>("options", options)?;
     let settings = found.lock().unwrap_or_else(PoisonError::into_inner).clone();
     Ok(settings)
 }
@@ -207,10 +204,7 @@ pub(crate) fn change(
     name: &str,
     how: impl FnOnce(Builder) -> Builder,
 ) -> Answer {
-    let found = find("options", options, |object| match object {
-        Object::Options(settings) => Some(settings),
-        _ => None,
-    })?;
+    let found = find::<_, Mutex<Settings>>("options", options)?;
     let mut settings = found.lock().unwrap_or_else(PoisonError::into_inner);
     settings.builder = how(settings.builder.clone());
     settings.needs_matrix.push(name.into());
@@ -227,7 +221,7 @@ pub unsafe extern "C" fn residua_options_create(options: *mut *mut residua_optio
         if options.is_null() {
             return Err(Fault::null("options"));
         }
-        let made = give(Object::Options(Arc::new(Mutex::new(Settings::default()))));
+        let made = give(Arc::new(Mutex::new(Settings::default())));
         // SAFETY: the pointer is not null, and the caller guarantees room for a handle.
         unsafe { *options = made };
         Ok(())
@@ -250,10 +244,7 @@ pub unsafe extern "C" fn residua_options_set(
     guard(|| {
         // SAFETY: guaranteed by the caller.
         let (name, value) = unsafe { (text("name", name)?, text("value", value)?) };
-        let found = find("options", options, |object| match object {
-            Object::Options(settings) => Some(settings),
-            _ => None,
-        })?;
+        let found = find::<_, Mutex<Settings>>("options", options)?;
         found.lock().unwrap_or_else(PoisonError::into_inner).set(name, value)
     })
 }
@@ -274,10 +265,7 @@ pub unsafe extern "C" fn residua_options_set_preconditioner(
     user: *mut c_void,
 ) -> i32 {
     guard(|| {
-        let found = find("options", options, |object| match object {
-            Object::Options(settings) => Some(settings),
-            _ => None,
-        })?;
+        let found = find::<_, Mutex<Settings>>("options", options)?;
         let mut settings = found.lock().unwrap_or_else(PoisonError::into_inner);
         settings.preconditioner = apply.map(|apply| Callback { apply, user });
         Ok(())
@@ -287,5 +275,5 @@ pub unsafe extern "C" fn residua_options_set_preconditioner(
 /// Destroys options; solvers that were made with them remain valid. Null is allowed.
 #[unsafe(no_mangle)]
 pub extern "C" fn residua_options_destroy(options: *mut residua_options) -> i32 {
-    guard(|| destroy("options", options, |object| matches!(object, Object::Options(_))))
+    guard(|| destroy::<_, Mutex<Settings>>("options", options))
 }

@@ -1,7 +1,6 @@
 //! Reports on how a solve ended.
 
-use crate::handle::{Object, destroy, find};
-use crate::observe::{RESIDUA_LOG_DEBUG, RESIDUA_LOG_INFO};
+use crate::handle::{destroy, find};
 use crate::status::{Answer, Fault, guard, text};
 use residua_core::krylov::{Outcome, Report};
 use residua_core::solver::{Method, SolveReport};
@@ -97,8 +96,8 @@ impl Filed {
         }
     }
 
-    /// Lines for a log, each with its level.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = (i32, String)> {
+    /// Lines for a log, each with whether it tells of a decision or of the outcome, and not of an attempt.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (bool, String)> {
         let text = |name| self.texts.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| text);
         let number =
             |name| self.numbers.iter().find(|(known, _)| *known == name).map_or(f64::NAN, |(_, n)| *n);
@@ -110,19 +109,14 @@ impl Filed {
             number("iterations"),
             number("relative_residual")
         );
-        let trail = text("trail").lines().enumerate().map(|(place, line)| {
-            let level = if place < self.decisions { RESIDUA_LOG_INFO } else { RESIDUA_LOG_DEBUG };
-            (level, line.to_owned())
-        });
-        trail.chain(std::iter::once((RESIDUA_LOG_INFO, end)))
+        let trail =
+            text("trail").lines().enumerate().map(|(place, line)| (place < self.decisions, line.to_owned()));
+        trail.chain(std::iter::once((true, end)))
     }
 }
 
 fn filed(report: *const residua_report) -> Answer<std::sync::Arc<Filed>> {
-    find("report", report, |object| match object {
-        Object::Report(filed) => Some(filed),
-        _ => None,
-    })
+    find("report", report)
 }
 
 fn by_name<'a, T>(table: &'a [(&'static str, T)], name: &str) -> Answer<&'a T> {
@@ -220,5 +214,5 @@ pub unsafe extern "C" fn residua_report_text(
 /// Destroys a report. Null is allowed.
 #[unsafe(no_mangle)]
 pub extern "C" fn residua_report_destroy(report: *mut residua_report) -> i32 {
-    guard(|| destroy("report", report, |object| matches!(object, Object::Report(_))))
+    guard(|| destroy::<_, Filed>("report", report))
 }

@@ -1,11 +1,13 @@
 //! Solvers: creation from arrays or a function, new values, solves.
 
 use crate::arrays::{Place, Raw, gpu_of, length};
+use crate::callback::Callback;
 #[cfg(unix)]
 use crate::distributed::Distributed;
 use crate::engine::{Engine, Given, Stored};
-use crate::function::{Callback, Iterative};
-use crate::handle::{Held, Object, destroy, find, give};
+use crate::function::Iterative;
+use crate::handle::{destroy, give};
+use crate::held::{Held, engine};
 use crate::observe::log;
 use crate::options::{residua_options, settings};
 use crate::report::residua_report;
@@ -15,7 +17,8 @@ use residua_core::assemble::Layout;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-pub use crate::function::residua_apply;
+pub use crate::callback::residua_apply;
+pub use crate::held::residua_solver;
 
 /// Values are `float`.
 pub const RESIDUA_FLOAT32: i32 = 0;
@@ -25,12 +28,6 @@ pub const RESIDUA_FLOAT64: i32 = 1;
 pub const RESIDUA_COMPLEX64: i32 = 2;
 /// Values are pairs of `double`: real and imaginary part.
 pub const RESIDUA_COMPLEX128: i32 = 3;
-
-/// A solver for one matrix and many right-hand sides.
-#[allow(non_camel_case_types, reason = "its name in C")]
-pub struct residua_solver {
-    _opaque: [u8; 0],
-}
 
 /// Runs the code with `$T` as the type of values with this number.
 macro_rules! by_type {
@@ -66,7 +63,7 @@ fn put(solver: *mut *mut residua_solver, make: impl FnOnce() -> Answer<Box<dyn E
         if solver.is_null() {
             return Err(Fault::null("solver"));
         }
-        let made = give(Object::Solver(Arc::new(Held::new(make()?))));
+        let made = give(Arc::new(Held::new(make()?)));
         // SAFETY: the pointer is not null, and the caller guarantees room for a handle.
         unsafe { *solver = made };
         Ok(())
@@ -288,13 +285,6 @@ pub unsafe extern "C" fn residua_solver_transposed(
     put(transposed, || engine(solver)?.idle()?.engine.transposed())
 }
 
-pub(crate) fn engine(solver: *const residua_solver) -> Answer<Arc<Held>> {
-    find("solver", solver, |object| match object {
-        Object::Solver(held) => Some(held),
-        _ => None,
-    })
-}
-
 /// Replaces the values of the matrix, in the order and number in which they were given; the pattern stays.
 ///
 /// # Safety
@@ -476,9 +466,9 @@ unsafe fn solve(
         unsafe { inside.engine.solve(count, b, x, (stream, observer))? }
     };
     for (k, filed) in filed.into_iter().enumerate() {
-        log(&filed);
+        log(filed.lines());
         // SAFETY: there are at most `count` reports, and the caller guarantees room for them.
-        unsafe { *reports.add(k) = give(Object::Report(Arc::new(filed))) };
+        unsafe { *reports.add(k) = give(Arc::new(filed)) };
     }
     Ok(())
 }
@@ -520,5 +510,5 @@ pub unsafe extern "C" fn residua_solver_history(
 /// Destroys a solver. Null is allowed.
 #[unsafe(no_mangle)]
 pub extern "C" fn residua_solver_destroy(solver: *mut residua_solver) -> i32 {
-    guard(|| destroy("solver", solver, |object| matches!(object, Object::Solver(_))))
+    guard(|| destroy::<_, Held>("solver", solver))
 }

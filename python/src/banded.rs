@@ -1,8 +1,9 @@
 //! Factors of matrices of few diagonals: the compiled half of small systems (`residua._small`).
 
-use crate::engine::{Value, no_array};
+use crate::engine::no_array;
 use crate::matrix::{Indices, Layout, layout_of};
 use crate::run::raise;
+use crate::typed::Value;
 use num_complex::Complex;
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods, ToPyArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};

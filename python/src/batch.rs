@@ -1,7 +1,7 @@
 //! Many small systems at once: the compiled half of `residua.Batch`.
 
-use crate::engine::Value;
 use crate::run::{open_gpu, raise, set_up};
+use crate::typed::Value;
 use num_complex::Complex;
 use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1, ToPyArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};

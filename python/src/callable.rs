@@ -1,6 +1,6 @@
 //! Operators and preconditioners that are Python functions.
 
-use crate::engine::Value;
+use crate::typed::Value;
 use numpy::{PyArray1, PyArrayMethods, ToPyArray};
 use pyo3::prelude::*;
 use residua::backend::Op;

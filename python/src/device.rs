@@ -2,9 +2,9 @@
 //! writes them (`stream`, `run_after`), and makes its own stream wait for ours afterwards (`run_before`): the host
 //! waits for neither.
 
-use crate::engine::{Engine, Typed, Value};
 use crate::report::Report;
 use crate::run::{LONG, open_gpu, raise, set_up};
+use crate::typed::{Solves, Typed, Value};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use residua::assemble::{Arrays, Integers, Layout};
@@ -64,8 +64,8 @@ pub(crate) fn wait(py: Python<'_>, ordinal: usize) -> PyResult<()> {
 /// Solves with right-hand sides and starting vectors at these addresses of a GPU, with the given numbers of values;
 /// solutions replace the starting vectors. If a stream is given, this package's work waits for the work that it has so
 /// far, and its later work waits for ours.
-pub(crate) fn solve<T: Value>(
-    engine: &Engine,
+pub(crate) fn solve<T: Value, E: Solves>(
+    engine: &E,
     ordinal: usize,
     (b, b_len): (u64, usize),
     (x, x_len): (u64, usize),
@@ -159,8 +159,8 @@ fn check_width<T: Value>(bits: u32) -> PyResult<()> {
 }
 
 /// Replaces the values of a solver on a GPU by those of a matrix there.
-pub(crate) fn update_matrix<T: Value>(
-    engine: &Engine,
+pub(crate) fn update_matrix<T: Value, E: Solves>(
+    engine: &E,
     py: Python<'_>,
     ordinal: usize,
     matrix: (Layout, (usize, usize)),
@@ -176,8 +176,8 @@ pub(crate) fn update_matrix<T: Value>(
 }
 
 /// Replaces the values of a solver on a GPU by new ones there.
-pub(crate) fn update<T: Value>(
-    engine: &Engine,
+pub(crate) fn update<T: Value, E: Solves>(
+    engine: &E,
     py: Python<'_>,
     ordinal: usize,
     (address, len, bits): Lying,

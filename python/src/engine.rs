@@ -5,8 +5,9 @@ use crate::device::{Lying, Place};
 use crate::matrix::{Indices, Layout, arrays_of, layout_of};
 use crate::report::Report;
 use crate::run::{Ear, LONG, forked, gpu_is_of_a_parent, listening, open_gpu, raise, set_up};
+use crate::typed::{Solves, Typed, Value};
 use num_complex::Complex;
-use numpy::{Element, PyReadonlyArray1, PyReadwriteArray1};
+use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -16,14 +17,6 @@ use residua::solver::{ArraySolver, Builder, Device, Solvable, SolveReport};
 use residua::work::Work;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
-
-/// A solver of one of four types.
-pub(crate) enum Typed {
-    F32(ArraySolver<f32>),
-    F64(ArraySolver<f64>),
-    C32(ArraySolver<Complex<f32>>),
-    C64(ArraySolver<Complex<f64>>),
-}
 
 /// Evaluates an expression that is the same for all types.
 macro_rules! typed {
@@ -35,34 +28,6 @@ macro_rules! typed {
             Typed::C64($state) => $value,
         }
     };
-}
-
-/// A type of values for solvers, known to NumPy and the library.
-pub(crate) trait Value: Solvable + Element {
-    /// The state, if it is of this type.
-    fn of(typed: &mut Typed) -> Option<&mut ArraySolver<Self>>;
-    /// A state of this type.
-    fn typed(state: ArraySolver<Self>) -> Typed;
-}
-
-macro_rules! value {
-    ($($t:ty => $variant:ident;)*) => {$(
-        impl Value for $t {
-            fn of(typed: &mut Typed) -> Option<&mut ArraySolver<Self>> {
-                if let Typed::$variant(state) = typed { Some(state) } else { None }
-            }
-
-            fn typed(state: ArraySolver<Self>) -> Typed {
-                Typed::$variant(state)
-            }
-        }
-    )*};
-}
-value! {
-    f32 => F32;
-    f64 => F64;
-    Complex<f32> => C32;
-    Complex<f64> => C64;
 }
 
 /// Calls `$function::<T>(..)` with the type of the array.
@@ -236,9 +201,11 @@ impl Engine {
             ))
         })
     }
+}
 
+impl Solves for Engine {
     /// Replaces the solver's values, with the interpreter's lock released.
-    pub(crate) fn update_by<T: Value>(
+    fn update_by<T: Value>(
         &self,
         py: Python<'_>,
         update: impl FnOnce(&mut ArraySolver<T>) -> residua::Result<()> + Send,
@@ -254,7 +221,7 @@ impl Engine {
     }
 
     /// Runs a solve with the lock released, and converts its reports for Python.
-    pub(crate) fn solve_by<T: Value>(
+    fn solve_by<T: Value>(
         &self,
         observer: Option<&Py<PyAny>>,
         several: bool,
@@ -431,10 +398,10 @@ impl Engine {
     ) -> PyResult<Vec<Report>> {
         open_gpu()?;
         let kind = self.tell(py, |typed| match typed {
-            Typed::F32(_) => crate::device::solve::<f32>,
-            Typed::F64(_) => crate::device::solve::<f64>,
-            Typed::C32(_) => crate::device::solve::<Complex<f32>>,
-            Typed::C64(_) => crate::device::solve::<Complex<f64>>,
+            Typed::F32(_) => crate::device::solve::<f32, Self>,
+            Typed::F64(_) => crate::device::solve::<f64, Self>,
+            Typed::C32(_) => crate::device::solve::<Complex<f32>, Self>,
+            Typed::C64(_) => crate::device::solve::<Complex<f64>, Self>,
         })?;
         kind(self, ordinal, b, x, several, stream)
     }
@@ -443,10 +410,10 @@ impl Engine {
     fn update_gpu(&self, py: Python<'_>, ordinal: usize, values: Lying) -> PyResult<()> {
         open_gpu()?;
         let kind = self.tell(py, |typed| match typed {
-            Typed::F32(_) => crate::device::update::<f32>,
-            Typed::F64(_) => crate::device::update::<f64>,
-            Typed::C32(_) => crate::device::update::<Complex<f32>>,
-            Typed::C64(_) => crate::device::update::<Complex<f64>>,
+            Typed::F32(_) => crate::device::update::<f32, Self>,
+            Typed::F64(_) => crate::device::update::<f64, Self>,
+            Typed::C32(_) => crate::device::update::<Complex<f32>, Self>,
+            Typed::C64(_) => crate::device::update::<Complex<f64>, Self>,
         })?;
         kind(self, py, ordinal, values)
     }
@@ -484,10 +451,10 @@ impl Engine {
     ) -> PyResult<()> {
         open_gpu()?;
         let kind = self.tell(py, |typed| match typed {
-            Typed::F32(_) => crate::device::update_matrix::<f32>,
-            Typed::F64(_) => crate::device::update_matrix::<f64>,
-            Typed::C32(_) => crate::device::update_matrix::<Complex<f32>>,
-            Typed::C64(_) => crate::device::update_matrix::<Complex<f64>>,
+            Typed::F32(_) => crate::device::update_matrix::<f32, Self>,
+            Typed::F64(_) => crate::device::update_matrix::<f64, Self>,
+            Typed::C32(_) => crate::device::update_matrix::<Complex<f32>, Self>,
+            Typed::C64(_) => crate::device::update_matrix::<Complex<f64>, Self>,
         })?;
         kind(self, py, ordinal, (layout_of(layout)?, shape), [first, second, values])
     }

@@ -1,8 +1,9 @@
 //! Matrix Market files and model problems.
 
-use crate::engine::{Value, by_type, no_array};
+use crate::engine::{by_type, no_array};
 use crate::matrix::{Indices, Layout, arrays_of, layout_of, offsets_of};
 use crate::run::{detached, raise, set_up};
+use crate::typed::Value;
 use num_complex::Complex;
 use numpy::{IntoPyArray, PyReadonlyArray1, ToPyArray};
 use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};

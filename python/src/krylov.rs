@@ -1,11 +1,12 @@
 //! One Krylov method of the library on the CPU, with operators, preconditioners and callbacks written in Python.
 
 use crate::callable::{Applied, Called, Raised, Slow};
-use crate::engine::{Value, by_type, no_array};
+use crate::engine::{by_type, no_array};
 use crate::files::read_only;
 use crate::matrix::{Indices, arrays_of, layout_of};
 use crate::report::Report;
 use crate::run::{Ear, detached, raise};
+use crate::typed::Value;
 use crate::watched::Watched;
 use num_complex::Complex;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1, ToPyArray};

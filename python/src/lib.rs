@@ -7,7 +7,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `matrix` | from compressed rows, columns or triplets in NumPy to a matrix of the library |
-//! | `engine` | a solver for a matrix, of any of four types |
+//! | `engine`, `typed` | a solver for a matrix, of any of four types |
 //! | `builder` | conversion of a caller's settings |
 //! | `banded` | factors of small matrices of few diagonals |
 //! | `batch` | thousands of small systems at once |
@@ -35,6 +35,7 @@ mod report;
 mod run;
 #[cfg(unix)]
 mod spread;
+mod typed;
 mod watched;
 
 use pyo3::prelude::*;

@@ -1,9 +1,10 @@
 //! Analysis and pictures of matrices, and the devices that can be used.
 
-use crate::engine::{Value, by_type};
+use crate::engine::by_type;
 use crate::matrix::{Indices, Layout, arrays_of, layout_of};
 use crate::report::json;
 use crate::run::{LONG, detached, gpu_is_of_a_parent, open_gpu, raise, set_up};
+use crate::typed::Value;
 use num_complex::Complex;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
@@ -12,6 +13,7 @@ use residua::Host;
 use residua::look::{Look, MethodFit};
 use residua::report::spy_svg;
 use residua::work::Work;
+use std::collections::BTreeMap;
 
 fn looked<'py, T: Value>(
     values: PyReadonlyArray1<'py, T>,
@@ -88,6 +90,9 @@ pub(crate) fn devices(py: Python<'_>) -> PyResult<(usize, Vec<Bound<'_, PyDict>>
         }
         Err(reason) => software.set_item("compiler_missing", reason)?,
     }
+    if let Ok(Some(archive)) = cuda::compile::installed_archive() {
+        software.set_item("kernels", archive.chips().collect::<BTreeMap<_, _>>())?;
+    }
     match status.direct_solver {
         Ok((release, place)) => {
             software.set_item("cudss", release)?;
@@ -101,6 +106,8 @@ pub(crate) fn devices(py: Python<'_>) -> PyResult<(usize, Vec<Bound<'_, PyDict>>
         told.set_item("product", device.name)?;
         told.set_item("memory", device.memory)?;
         told.set_item("capability", device.capability)?;
+        let packed = cuda::compile::packed_kernels(device.capability).ok().flatten();
+        told.set_item("kernels", packed.map_or(0, |kernels| kernels.count()))?;
         Ok(told)
     });
     Ok((threads, devices.collect::<PyResult<_>>()?, software))

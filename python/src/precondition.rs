@@ -1,8 +1,9 @@
 //! Preconditioners alone: the compiled half of `residua.jacobi` and similar functions.
 
-use crate::engine::{Value, by_type, no_array};
+use crate::engine::{by_type, no_array};
 use crate::matrix::{Indices, Layout, arrays_of, layout_of};
 use crate::run::{LONG, detached, raise, set_up};
+use crate::typed::Value;
 use num_complex::Complex;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyTypeError;

@@ -2,10 +2,11 @@
 //! `residua.Solver(A, comm=comm)`.
 
 use crate::builder::builder;
-use crate::engine::{Value, by_type, no_array};
+use crate::engine::{by_type, no_array};
 use crate::matrix::{Indices, Layout, arrays_of, layout_of};
 use crate::report::Report;
 use crate::run::{Ear, detached, raise};
+use crate::typed::Value;
 use num_complex::Complex;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};

@@ -3,7 +3,7 @@
 //! A method adds up steps, in units of a power of two near ||b||; its driver adds them to x when the method ends or
 //! restarts. The iterate is therefore x at the last restart plus the steps since then.
 
-use crate::engine::Value;
+use crate::typed::Value;
 use residua::backend::{Alone, Space};
 use residua::krylov::{Aim, Method, Outcome, System, Vectors};
 use residua::{Host, LinearOperator, Real, Result, Scalar};

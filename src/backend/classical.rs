@@ -1,26 +1,52 @@
-//! Classical coarsening for algebraic multigrid: the choice of coarse unknowns, and the interpolation from them.
+//! Classical coarsening: the choice of coarse unknowns, and the interpolation from them.
 
-use super::{CoarseningSteps, Conversions};
-use crate::error::Result;
-use crate::matrix::Csr;
+use super::{CoarseningSteps, Conversions, CsrArrays, CsrParts, Offsets};
+use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
-/// Classical coarsening of one level. Every backend gives the same bits.
+/// The steps of classical coarsening of one level. Results have the same bits as those of the host, which computes them
+/// if a backend has no kernels.
 ///
-/// Every method fails if the device fails or memory runs out.
+/// Every method fails if the device fails, and without memory.
 #[allow(clippy::missing_errors_doc)]
 pub trait ClassicalSteps: CoarseningSteps + Conversions {
-    /// Returns the prolongation of A: parallel modified independent sets (PMIS) choose the coarse unknowns, and
-    /// extended+i interpolation gives the weights, at most `weights` in a row. Row i depends strongly on column j if
-    /// -a_ij is at least `strength` times the largest -a_ik, with rows scaled to a positive diagonal. The result has a
-    /// column for each coarse unknown, and no columns if there are none.
-    fn classical_prolongation<T: Scalar>(
-        &self,
-        a: &Csr<T, Self>,
-        strength: f64,
-        weights: usize,
-    ) -> Result<Csr<T, Self>>;
+    /// The most weights of a row that the steps have room for; 0 without kernels.
+    const MOST_WEIGHTS: usize = 0;
 
-    /// Returns the same prolongation with fewer weights in a row: the largest, scaled so that their sum stays the same.
-    fn with_fewer_weights<T: Scalar>(&self, p: &Csr<T, Self>, weights: usize) -> Result<Csr<T, Self>>;
+    /// The columns on which each row depends strongly: those with -a_ij at least `strength` times the largest, in rows
+    /// scaled to a positive diagonal.
+    fn strong_columns<T: Scalar>(
+        &self,
+        _a: CsrParts<'_, T, Self>,
+        _strength: f64,
+    ) -> Result<(Offsets<Self>, Self::Vec<u32>)> {
+        Err(no_kernels())
+    }
+
+    /// The prolongation from the unknowns that parallel modified independent sets (PMIS) choose, by extended+i
+    /// interpolation with at most `weights` entries a row, and the number of these unknowns, which may be 0. The
+    /// matrices after A are the pattern of strong dependences and its transpose; their values mean nothing. None if
+    /// some row has more unknowns around it than the kernels have room for.
+    fn extended_interpolation<T: Scalar>(
+        &self,
+        _a: CsrParts<'_, T, Self>,
+        _dependences: CsrParts<'_, f32, Self>,
+        _influences: CsrParts<'_, f32, Self>,
+        _weights: usize,
+    ) -> Result<Option<(CsrArrays<T, Self>, usize)>> {
+        Err(no_kernels())
+    }
+
+    /// The same prolongation with fewer weights a row: the largest, scaled so that their sum stays the same.
+    fn with_fewer_weights<T: Scalar>(
+        &self,
+        _p: CsrParts<'_, T, Self>,
+        _weights: usize,
+    ) -> Result<CsrArrays<T, Self>> {
+        Err(no_kernels())
+    }
+}
+
+fn no_kernels() -> Error {
+    Error::Unsupported("classical coarsening on this backend".into())
 }

@@ -1,7 +1,7 @@
 //! The vector operations of an iteration of conjugate gradients, as two fused steps. Their scalars stay in the memory
 //! of the backend.
 
-use super::{CsrParts, Derived, PartDirection, PartResidual, Persistent, SellParts, VectorOps};
+use super::{CsrParts, Derived, Inverse, PartDirection, PartResidual, Persistent, SellParts, VectorOps};
 use crate::error::Result;
 use crate::scalar::{Real, Scalar, Widen};
 
@@ -11,7 +11,7 @@ use crate::scalar::{Real, Scalar, Widen};
 pub struct CgSlot;
 
 impl CgSlot {
-    /// A [`CgStatus`], as a number.
+    /// A [`CgStatus`](super::CgStatus), as a number.
     pub const STATUS: usize = 0;
     /// r.r at the end of this iteration.
     pub const RR: usize = 1;
@@ -37,74 +37,6 @@ impl CgSlot {
         state
     }
 }
-
-/// The status of the iteration. All values except `Running` are final: later iterations change nothing, so a caller may
-/// replay a few more before it reads the status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CgStatus {
-    /// The iteration continues.
-    Running = 0,
-    /// r.r is at most the threshold.
-    Converged = 1,
-    /// p.Ap is not positive.
-    NotPositiveDefinite = 2,
-    /// p.Ap or r.r is infinite or NaN.
-    NotFinite = 3,
-    /// The step length overflows, or r.z is not positive while r is not zero.
-    Breakdown = 4,
-    /// A^H r is small enough relative to ||A|| ||r||: x is a least-squares solution.
-    LeastSquares = 5,
-}
-
-impl CgStatus {
-    /// Returns the status for its number in the state.
-    pub fn from_real<R: Real>(value: R) -> Self {
-        [Self::Running, Self::Converged, Self::NotPositiveDefinite, Self::NotFinite, Self::LeastSquares]
-            .into_iter()
-            .find(|status| status.to_real::<R>() == value)
-            .unwrap_or(Self::Breakdown)
-    }
-
-    /// Returns whether an iteration that ended with this status has added its step to x.
-    pub fn has_changed_x(self) -> bool {
-        matches!(self, Self::Running | Self::Converged | Self::LeastSquares)
-    }
-
-    /// Returns the number of the status in the state.
-    pub fn to_real<R: Real>(self) -> R {
-        R::from_f64(f64::from(self as u8))
-    }
-}
-
-/// How fused steps get a preconditioner M.
-pub enum Inverse<'a, T: Scalar, B: VectorOps> {
-    /// M = I: z = r.
-    Identity,
-    /// M^-1 is this diagonal. z = d .* r is never stored.
-    Diagonal(&'a B::Slice<T::Real>),
-    /// M^-1 is this diagonal, stored in single precision.
-    Rounded(&'a B::Slice<f32>),
-    /// Any other preconditioner: z = M^-1 r, which was computed before.
-    General(&'a B::Slice<T>),
-}
-
-impl<T: Scalar, B: VectorOps> std::fmt::Debug for Inverse<'_, T, B> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Inverse::Identity => "Identity",
-            Inverse::Diagonal(_) => "Diagonal",
-            Inverse::Rounded(_) => "Rounded",
-            Inverse::General(_) => "General",
-        })
-    }
-}
-
-impl<T: Scalar, B: VectorOps> Clone for Inverse<'_, T, B> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T: Scalar, B: VectorOps> Copy for Inverse<'_, T, B> {}
 
 /// The fused steps of an iteration of conjugate gradients.
 ///

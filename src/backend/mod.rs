@@ -14,6 +14,8 @@
 //! | `primitives`, `runs`, `vector`, `product`, `convert`, `rows`, `krylov`, `precondition`, `graph` | the traits |
 //! | `compressed` | the compressed format: its storage, and the steps of compression |
 //! | `factor`, `fronts` | factorisations by a library that is found at run time, or in dense fronts |
+//! | `inverse`, `status` | the preconditioner of a fused step, the status of an iteration |
+//! | `grid_points` | the points of a grid and their neighbours |
 //! | `scalars` | arithmetic on the scalars of a recurrence, in the backend's memory |
 //! | `persistent` | many iterations in one call, and data derived from a pattern |
 //! | `host` | the implementation on rayon |
@@ -35,9 +37,11 @@ mod factor;
 mod fronts;
 mod graph;
 mod grid;
+mod grid_points;
 mod grid_stencil;
 mod grouping;
 pub mod host;
+mod inverse;
 mod krylov;
 mod layout;
 mod model;
@@ -51,6 +55,7 @@ mod rows;
 pub(crate) mod runs;
 pub(crate) mod scalars;
 mod sparse;
+mod status;
 mod triangular;
 mod vector;
 
@@ -84,13 +89,15 @@ pub use graph::{
     FirstSweeps, Frontier, GraphParts, GraphRows, GraphSteps, OrderingPrice, PEERS_ONE_IN, Roots, Sweep,
     UNREACHED, priority,
 };
-pub(crate) use grid::{BoxSums, LEAST_LEFT, bits_of, check_weights, interpolated, weight_number};
-pub use grid::{Grid, GridMatrix, GridSteps, NEIGHBOURS, Neighbours, RowsOnGrid, grid_values, grid_weights};
+pub use grid::{GridMatrix, GridSteps, RowsOnGrid};
+pub(crate) use grid_points::{BoxSums, LEAST_LEFT, bits_of, check_weights, interpolated, weight_number};
+pub use grid_points::{Grid, NEIGHBOURS, Neighbours, grid_values, grid_weights};
 pub use grid_stencil::GridStencil;
 pub(crate) use grouping::independent_priority;
 pub use grouping::{ALIKE, GroupingSteps, MOST_OF_BLOCK, NO_GROUP, NodeState};
 pub use host::{Host, Parts};
-pub use krylov::{CgSlot, CgStatus, Inverse, KrylovSteps};
+pub use inverse::Inverse;
+pub use krylov::{CgSlot, KrylovSteps};
 pub use layout::*;
 pub use model::{CompressionRule, ProductModel};
 pub use pairs::{PairLayout, PairScalars};
@@ -107,6 +114,7 @@ pub(crate) use runs::{run_mark, sources_at};
 pub use scalars::{ScalarLayout, ScalarProgram, Slot, Value, Writer};
 pub use sparse::{CsrArrays, CsrPattern, SparseProducts};
 pub(crate) use sparse::{offsets_of, offsets_up_to};
+pub use status::CgStatus;
 pub use triangular::{Pivots, Side, TriangleParts, TriangularSteps};
 pub use vector::{Coefficient, Hessenberg, InnerProduct, LinearUpdate, VectorOps};
 

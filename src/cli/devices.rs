@@ -20,7 +20,8 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "prices")]
     prepare: bool,
 
-    /// Compile them for `--chips` into an archive, which packages carry; needs NVRTC and the program zstd, and no GPU
+    /// Compile nearly all of them for `--chips` into an archive, which packages carry; needs NVRTC and the program
+    /// zstd, and no GPU
     #[cfg(feature = "cuda")]
     #[arg(long, value_name = "FILE", conflicts_with_all = ["prices", "prepare"])]
     pack: Option<PathBuf>,
@@ -31,9 +32,9 @@ pub(crate) struct Arguments {
     chips: Vec<String>,
 }
 
-/// The chips for which packages have machine code (sm_80 also runs on 86 and 89), and PTX for later ones.
+/// The chips for which packages have machine code; that for sm_80 also runs on 86 and 89.
 #[cfg(feature = "cuda")]
-const CHIPS: [&str; 6] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120", "compute_90"];
+const CHIPS: [&str; 2] = ["sm_80", "sm_90"];
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     if arguments.prices {
@@ -95,12 +96,12 @@ fn prepare() -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// Writes the archive of the listed units.
+/// Writes the archive of the units that packages contain.
 #[cfg(feature = "cuda")]
 fn pack(path: &Path, chips: &[String]) -> Result<Ending, Failure> {
     use crate::backend::cuda::compile;
     let chips: Vec<&str> = chips.iter().map(String::as_str).collect();
-    let bytes = report::bytes(compile::write_archive(path, &chips, &compile::listed_units())?);
+    let bytes = report::bytes(compile::write_archive(path, &chips, &compile::packed_units())?);
     let archive = compile::Archive::open(path).map_err(crate::Error::from)?;
     console::say(&format!("{}: {bytes}, compiled by NVRTC {}\n", path.display(), archive.compiler()))?;
     for (chip, units) in archive.chips() {
@@ -117,9 +118,13 @@ fn cuda(table: &mut report::Table) {
     let status = cuda::status();
     let devices = match (&status.driver, cuda::devices()) {
         (Err(reason), _) => {
-            return table.row(["cuda", &format!("none: {}", reason.trim_start_matches("cuda: "))]);
+            table.row(["cuda", &format!("none: {}", reason.trim_start_matches("cuda: "))]);
+            return kernels_of_package(table);
         }
-        (Ok(_), Err(error)) => return table.row(["cuda", &format!("none: {error}")]),
+        (Ok(_), Err(error)) => {
+            table.row(["cuda", &format!("none: {error}")]);
+            return kernels_of_package(table);
+        }
         (Ok(_), Ok(devices)) => devices,
     };
     for device in devices {
@@ -157,6 +162,23 @@ fn cuda(table: &mut report::Table) {
         Err(reason) => format!("on the CPU: {}", reason.trim_start_matches("cuda: ")),
     };
     table.row(["factorisations", &factors]);
+}
+
+/// The kernels that came with this program, for a machine without a GPU: packages are made on one.
+#[cfg(feature = "cuda")]
+fn kernels_of_package(table: &mut report::Table) {
+    use crate::backend::cuda::compile::installed_archive;
+    let read = || {
+        let Some(archive) = installed_archive()? else { return Ok(None) };
+        archive.check()?;
+        let chips: Vec<String> = archive.chips().map(|(chip, units)| format!("{units} for {chip}")).collect();
+        Ok(Some(format!("compiled in advance: {}, in {}", chips.join(", "), archive.path().display())))
+    };
+    match read() {
+        Ok(Some(kernels)) => table.row(["kernels", &kernels]),
+        Ok(None) => (),
+        Err::<_, crate::Error>(error) => table.row(["kernels", &error.to_string()]),
+    }
 }
 
 #[cfg(not(feature = "cuda"))]

@@ -1,6 +1,7 @@
 //! Forecasts of the cost of a factorisation, made before anything large is allocated.
 
-use super::elimination::Elimination;
+use super::elimination::{Elimination, FRONTAL_FROM};
+use super::factor::DENSE_COPIES;
 use super::foreign::symmetric_flops;
 use super::frontal::Tree;
 use super::options::{DirectOptions, Kind};
@@ -17,10 +18,6 @@ use crate::prices::factors::{
 };
 use crate::scalar::Scalar;
 
-/// LU with more multiplications than this uses dense fronts. With up to ten times as many, fronts take half to two
-/// thirds of the time of LU column by column (docs/internals/benchmarks/python.md).
-pub(super) const FRONTAL_FROM: f64 = 1e6;
-
 /// Multiplications above which LU with unrestricted row pivoting, the fallback if fronts fail, tries supernodes first.
 const SUPERNODAL_FROM: f64 = 2e8;
 
@@ -30,10 +27,6 @@ const LEAST_DENSE_ROW: usize = 200;
 
 /// Up to this many rows, a dense factorisation takes little time.
 const SMALL_DENSE: usize = 500;
-
-/// Memory of a dense factorisation, in copies of A: the reflectors and R take two, and the solution of least norm takes
-/// two more.
-pub(super) const DENSE_COPIES: f64 = 4.0;
 
 /// The ordering, structure and cost of a factorisation.
 #[derive(Debug, Clone, PartialEq)]

@@ -12,11 +12,11 @@
 //! Algorithm 907: KLU, ibid. 37, 2010.
 
 use super::elimination::Elimination;
-use super::factor::{as_reason, columns_of_transpose};
 use super::frontal::Frontal;
 use super::lu::{Lu, NO_PIVOT, PREFER_DIAGONAL};
 use super::options::DirectOptions;
 use super::report::Reason;
+use super::steps::{as_reason, columns_of_transpose};
 use crate::backend::Offsets;
 use crate::direct::Factorable;
 use crate::matrix::Csr;

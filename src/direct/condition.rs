@@ -3,7 +3,8 @@
 
 use super::factor::Factor;
 use super::goal::{Weights, sum_of};
-use super::refine::{FEW, magnitudes};
+use super::refine::magnitudes;
+use super::steps::FEW;
 use crate::direct::Factorable;
 use crate::matrix::Csr;
 use crate::parallel::both;

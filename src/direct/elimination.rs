@@ -1,12 +1,11 @@
 //! A fill-reducing ordering for LU with pivots on the diagonal, and the factors in this ordering.
 
-use super::analysis::FRONTAL_FROM;
-use super::factor::{as_reason, caught, columns_of_transpose, within};
 use super::foreign::{self, Columns, Order};
 use super::frontal::{Frontal, Tree};
 use super::lu::{Limits, Lu};
 use super::options::DirectOptions;
 use super::report::Reason;
+use super::steps::{as_reason, caught, columns_of_transpose, within};
 use crate::direct::Factorable;
 use crate::graph::{Adjacency, Permutation};
 use crate::lock::lock;
@@ -18,6 +17,10 @@ use crate::prices::factors::COLUMN_BY_COLUMN;
 use crate::scalar::Real;
 use num_traits::Float;
 use std::sync::{Arc, Mutex, OnceLock};
+
+/// LU with more multiplications than this uses dense fronts. With up to ten times as many, fronts take half to two
+/// thirds of the time of LU column by column (docs/internals/benchmarks/python.md).
+pub(super) const FRONTAL_FROM: f64 = 1e6;
 
 /// An ordering of columns, and the size and cost of the factors in it.
 pub(super) struct Elimination {

@@ -1,28 +1,31 @@
 //! One factorisation of any kind: how it is computed, and how A^-1 and A^-T are applied.
 
 use super::Kind;
-use super::analysis::DENSE_COPIES;
 use super::blocks::BlockLu;
-use super::foreign::{self, Columns, DenseQr, Supernodal};
+use super::foreign::{self, DenseQr, Supernodal};
 use super::frontal::Frontal;
 use super::lu::{Lu, NO_PIVOT, PREFER_DIAGONAL, PREFER_LARGE};
 use super::options::{DirectOptions, Prepared};
 use super::regular::Regular;
 use super::report::Reason;
+use super::steps::{as_reason, caught, columns_of_transpose, times, within};
 use super::structures::{LuPlan, MatchedRows, Structures, matched_columns};
 use super::symmetric::{SymmetricPlan, is_symmetric_up_to_rounding};
 use super::triangular::Substitution;
-use crate::backend::{Host, OffsetsRef};
+use crate::backend::Host;
 use crate::direct::Factorable;
 use crate::graph::Permutation;
 use crate::matrix::Csr;
 use crate::prepare::{OrderKind, Scaling, equilibrate_symmetric};
 use crate::scalar::{Real, Scalar};
-use crate::work::{self, Stage, is_stop};
+use crate::work::{self, Stage};
 use faer::sparse::linalg::cholesky::SymbolicCholesky;
 use num_traits::Float;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+
+/// Memory of a dense factorisation, in copies of A: the reflectors and R take two, and the solution of least norm takes
+/// two more.
+pub(super) const DENSE_COPIES: f64 = 4.0;
 
 /// LDL^H replaces pivots below this fraction of the largest entry.
 const LDL_EPSILON: f64 = 1e-11;
@@ -75,35 +78,8 @@ pub(super) struct Factor<T: Factorable> {
     numbers: Numbers<T>,
 }
 
-/// Runs a function of a library and turns panics into errors.
-pub(super) fn caught<R>(work: impl FnOnce() -> Result<R, Reason>) -> Result<R, Reason> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
-        if is_stop(&*payload) {
-            return Err(Reason::Stopped);
-        }
-        Err(Reason::Refused("the factorisation stopped with a panic".to_string()))
-    })
-}
-
-/// The rows of A, as columns of A^T.
-pub(super) fn columns_of_transpose<T: Scalar>(a: &Csr<T>) -> Result<Columns<'_>, Reason> {
-    let parts = a.parts();
-    let OffsetsRef::Narrow(starts) = parts.offsets else {
-        return Err(Reason::Refused("more than 2^32 entries".to_string()));
-    };
-    Ok(Columns { rows: a.columns(), columns: a.rows(), starts, indices: parts.indices })
-}
-
 fn largest<T: Factorable>(values: &[T]) -> f64 {
     values.iter().map(|value| value.abs().to_f64()).fold(0.0, f64::max)
-}
-
-pub(super) fn times<T: Scalar>(value: T, factor: f64) -> T {
-    value * T::from_f64(factor)
-}
-
-pub(super) fn as_reason(error: crate::Error) -> Reason {
-    Reason::Refused(error.to_string())
 }
 
 /// A solve with N vectors, each with its workspace.
@@ -502,17 +478,6 @@ fn scaled<T: Scalar>(x: &mut [T], factors: &[f64]) {
 
 fn permuted<T: Scalar>(x: &[T], order: &[u32]) -> Vec<T> {
     order.iter().map(|&k| x[k as usize]).collect()
-}
-
-/// Checks the memory and the multiplications against the limits.
-pub(super) fn within(bytes: u64, flops: f64, options: &DirectOptions) -> Result<(), Reason> {
-    if bytes > options.memory_limit {
-        return Err(Reason::TooLarge { bytes, limit: options.memory_limit });
-    }
-    if flops > options.flop_limit {
-        return Err(Reason::TooLong { flops, limit: options.flop_limit });
-    }
-    Ok(())
 }
 
 impl Prepared {

@@ -5,10 +5,10 @@
 //! are in one block of pivots, among which LU chooses freely. For other matrices, a matching brings large entries to
 //! the diagonal.
 
-use super::factor::caught;
 use super::frontal::{Preparation, Tree, plan};
 use super::options::DirectOptions;
 use super::report::Reason;
+use super::steps::caught;
 use super::structures::Structures;
 use super::symmetric::is_symmetric_up_to_rounding;
 use crate::backend::FrontPlan;

@@ -16,6 +16,7 @@
 //! | `solver` | [`Direct`], which a caller holds |
 //! | `analysis` | forecasts, and the kinds that are tried |
 //! | `structures` | matchings, orderings and structures of a matrix, computed once each |
+//! | `steps` | what all factorisations share |
 //! | `factor` | one factorisation of any kind |
 //! | `elimination` | a fill-reducing ordering for LU, and the factors in it |
 //! | `blocks` | LU of the diagonal blocks of a block triangular form |
@@ -57,6 +58,7 @@ mod refine;
 mod regular;
 mod report;
 mod solver;
+mod steps;
 mod structures;
 mod symmetric;
 #[cfg(test)]

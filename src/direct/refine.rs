@@ -3,10 +3,11 @@
 //! Demmel, Hida, Kahan, Li, Mukherjee and Riedy, "Error bounds from extra-precise iterative refinement", ACM Trans.
 //! Math. Softw. 32 (2006).
 
-use super::factor::{Factor, columns_of_transpose, times};
+use super::factor::Factor;
 use super::fgmres::fgmres;
 use super::goal::{Goal, largest_of, norm};
 use super::options::Kind;
+use super::steps::{FEW, columns_of_transpose, times};
 use crate::backend::host::residual as accurate;
 use crate::backend::{CsrParts, Host, OffsetsRef};
 use crate::direct::Factorable;
@@ -26,9 +27,6 @@ const ROUNDS: usize = 6;
 pub(super) const LEAST: f64 = 0.01;
 /// r may grow by this factor, due to rounding, while A^H r falls.
 const LEVEL: f64 = 1.0 + 1e-6;
-
-/// With fewer numbers than this, another thread saves no time.
-pub(super) const FEW: usize = 1 << 13;
 
 /// The largest magnitude.
 pub(super) fn largest<T: Scalar>(x: &[T]) -> f64 {

@@ -18,10 +18,10 @@
 //! (Math. Tables Aids Comput. 9, 1955), which converges to a least-squares solution whether b is in the range of A or
 //! not. A times this approximate inverse is Hermitian without negative eigenvalues, so that GMRES does not break down.
 
-use super::factor::{as_reason, columns_of_transpose, times, within};
 use super::foreign;
 use super::options::DirectOptions;
 use super::report::Reason;
+use super::steps::{as_reason, columns_of_transpose, times, within};
 use super::structures::symmetric_structure;
 use crate::direct::Factorable;
 use crate::matrix::Csr;

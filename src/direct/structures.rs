@@ -3,11 +3,11 @@
 
 use super::blocks::BlockPlan;
 use super::elimination::{Elimination, large_order, minimum_degree};
-use super::factor::{as_reason, columns_of_transpose};
 use super::foreign;
 use super::frontal::Tree;
 use super::options::{DirectOptions, Prepared};
 use super::report::{Reason, Unmatched};
+use super::steps::{as_reason, columns_of_transpose};
 use super::symmetric::{KnownOrder, SymmetricPlan};
 use crate::backend::Offsets;
 use crate::direct::Factorable;

@@ -6,11 +6,10 @@
 //! 23, 2006).
 
 use super::elimination::Elimination;
-use super::factor::{as_reason, times};
 use super::frontal::Tree;
 use super::options::DirectOptions;
-use super::refine::FEW;
 use super::report::Reason;
+use super::steps::{FEW, as_reason, times};
 use crate::direct::Factorable;
 use crate::graph::{Adjacency, Permutation};
 use crate::matrix::Csr;

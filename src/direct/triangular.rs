@@ -1,7 +1,7 @@
 //! Substitution with a matrix that can be permuted to triangular form.
 
-use super::factor::columns_of_transpose;
 use super::report::Reason;
+use super::steps::columns_of_transpose;
 use crate::direct::Factorable;
 use crate::matrix::Csr;
 use crate::parallel::both;
@@ -25,7 +25,7 @@ pub(super) struct Substitution<T: Factorable> {
 impl<T: Factorable> Substitution<T> {
     /// `None` if A has no triangular form, or a pivot is zero.
     pub(super) fn of(a: &Csr<T>) -> Result<Option<Self>, Reason> {
-        let Some(order) = triangular_order(a).map_err(super::factor::as_reason)? else { return Ok(None) };
+        let Some(order) = triangular_order(a).map_err(super::steps::as_reason)? else { return Ok(None) };
         let rows = columns_of_transpose(a)?;
         let mut steps = Vec::with_capacity(order.len());
         for (row, column) in order {

@@ -1,6 +1,6 @@
 //! The factorisation strategies to try on a device, and their order.
 
-use super::factor::as_reason;
+use super::steps::as_reason;
 use super::structures::prepared;
 use super::{Kind, Prepared, Reason};
 use crate::backend::{FactorKind, OffsetsRef, RowFacts};

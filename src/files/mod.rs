@@ -27,6 +27,7 @@ mod npz;
 mod numbers;
 mod petsc;
 mod reading;
+mod resident;
 mod source;
 mod stored;
 mod table;
@@ -45,7 +46,8 @@ use std::path::Path;
 
 pub use archive::{write_npz, write_npz_array};
 pub use npy::write_npy;
-pub use reading::{Reading, Resident};
+pub use reading::Reading;
+pub use resident::Resident;
 pub use stored::Stored;
 
 /// The format of a file, as its first bytes show.

@@ -1,12 +1,10 @@
 //! Reads a file into the memory of a backend while other work goes on: a device takes a fifth of a second to start, in
 //! which a large part of a big file can be read.
 
-use super::{Kind, Stored, kind, read_stored};
-use crate::assemble::{Assemble, Assembler, ResidentTriplets};
-use crate::backend::{Backend, Conversions};
+use super::{Kind, Resident, Stored, kind, read_stored};
+use crate::backend::Backend;
 use crate::error::Result;
-use crate::market::{self, Header, ReadOptions};
-use crate::matrix::Csr;
+use crate::market::{self, ReadOptions};
 use crate::scalar::Scalar;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
@@ -59,42 +57,6 @@ impl<T: Scalar> Reading<T> {
             Source::Whole(thread) => {
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?.into_resident(backend)
             }
-        }
-    }
-}
-
-/// The content of a file, in the memory of a backend, before it is assembled.
-#[derive(Debug)]
-pub enum Resident<T: Scalar, B: Backend> {
-    /// Entries in any order; the header has the symmetry.
-    Triplets(Header, ResidentTriplets<T, B>),
-    /// The matrix in CSR.
-    Rows(Header, Csr<T, B>),
-    /// The matrix in compressed columns: the transpose in CSR.
-    Columns(Header, Csr<T, B>),
-}
-
-impl<T: Scalar, B: Backend> Resident<T, B> {
-    /// The header of the file.
-    pub fn header(&self) -> &Header {
-        let (Self::Triplets(header, _) | Self::Rows(header, _) | Self::Columns(header, _)) = self;
-        header
-    }
-
-    /// The matrix: entries implied by symmetry are added, duplicates are summed.
-    ///
-    /// # Errors
-    /// If memory runs out, or if the device fails.
-    pub fn into_csr(self, backend: &B) -> Result<Csr<T, B>>
-    where
-        B: Assemble + Conversions,
-    {
-        match self {
-            Self::Triplets(header, triplets) => {
-                Assembler::default().symmetry(header.symmetry()).resident_to_csr(backend, triplets)
-            }
-            Self::Rows(_, a) => Ok(a),
-            Self::Columns(_, transpose) => transpose.transpose(backend),
         }
     }
 }

@@ -9,6 +9,7 @@ use super::bytes::{Bytes, content};
 use super::numbers::{Bad, Type};
 use crate::backend::{Backend, Host};
 use crate::error::{Error, Result};
+use crate::market::read_at;
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset, Scalar};
 use crc32fast::Hasher;
@@ -407,14 +408,4 @@ impl Read for Ahead<'_> {
         self.left -= got as u64;
         Ok(got)
     }
-}
-
-#[cfg(unix)]
-fn read_at(file: &File, to: &mut [u8], at: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, to, at)
-}
-
-#[cfg(windows)]
-fn read_at(file: &File, to: &mut [u8], at: u64) -> io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_read(file, to, at)
 }

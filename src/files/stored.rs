@@ -1,7 +1,7 @@
 //! A matrix or an array as it is stored in a file, with numbers in the caller's type.
 
 use super::bytes::content;
-use super::reading::Resident;
+use super::resident::Resident;
 use crate::assemble::ResidentTriplets;
 use crate::backend::{Backend, Host, OffsetsRef, Primitives};
 use crate::error::Result;

@@ -3,7 +3,7 @@
 //! The backend runs ahead: iterations are queued before the messages of earlier ones are read. Iterations queued after
 //! the last one change nothing.
 
-use super::driver::Solve;
+use super::progress::{Best, Solve};
 use super::report::Outcome;
 use crate::backend::{CgStatus, Mailbox, Replay, Slot, VectorOps};
 use crate::error::Result;
@@ -157,19 +157,6 @@ pub(super) struct Run {
     over: bool,
     /// The number of iterations that changed the sum of the steps.
     done: usize,
-}
-
-/// The smallest residual norm so far, and how many iterations ago it was reached.
-#[derive(Clone, Copy)]
-pub(super) struct Best {
-    norm: f64,
-    age: usize,
-}
-
-impl Default for Best {
-    fn default() -> Self {
-        Self { norm: f64::INFINITY, age: 0 }
-    }
 }
 
 impl Run {

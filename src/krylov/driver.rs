@@ -13,9 +13,10 @@
 
 mod certificate;
 
-use super::cycle::{Best, End, Iterations, Pace, Run};
+use super::cycle::{End, Iterations, Pace, Run};
 use super::judge::Judge;
 use super::method::{Aim, Method, System, Vectors};
+use super::progress::{Best, Solve};
 use super::units::Units;
 use super::{Outcome, Report, SolveOptions, check_sizes};
 use crate::backend::{Alone, Backend, Communicator, Mailbox, Slot, Space, VectorOps};
@@ -59,25 +60,6 @@ pub struct Krylov<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B
     image: B::Vec<T>,
     pub(super) history: Vec<f64>,
     pub(super) iterating: Duration,
-}
-
-/// The state of one solve.
-pub(super) struct Solve<'a, T: Scalar, F> {
-    pub(super) units: Units<T::Real>,
-    /// The solve has converged when ||b - A x|| is at most this.
-    pub(super) threshold: f64,
-    /// Least-squares methods may end when ||A^H (b - A x)|| is at most this times ||A|| ||b - A x||.
-    pub(super) gradient: f64,
-    /// The value for `gradient` that the recurrence has to reach.
-    pub(super) gradient_aim: f64,
-    pub(super) limit: usize,
-    pub(super) window: usize,
-    pub(super) iterations: usize,
-    pub(super) best: Best,
-    /// ||x|| for the caller's x, if a certificate has measured it.
-    pub(super) length: Option<f64>,
-    pub(super) history: &'a mut Vec<f64>,
-    pub(super) observer: F,
 }
 
 /// The iterations of a solve that were done before (by [`MultiCg`](super::MultiCg)); the history has their norms.
@@ -594,12 +576,5 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
             self.space.backend().axpby(T::one(), x, T::from_real(solve.units.unit), steps)?;
         }
         self.certify(b, solve, true)
-    }
-}
-
-impl<T: Scalar, F: FnMut(usize, f64) -> ControlFlow<()>> Solve<'_, T, F> {
-    pub(super) fn observe(&mut self, norm: f64) -> ControlFlow<()> {
-        self.history.push(norm);
-        (self.observer)(self.iterations, norm)
     }
 }

@@ -10,6 +10,7 @@
 //! | `method` | the interface between a method and its driver |
 //! | `cg`, `minres`, `gmres`, `bicgstab`, `lsmr` | the methods, each as in its textbook |
 //! | `driver` | the driver of every method: start, stopping criterion, restart, certificates (`driver/certificate`) |
+//! | `progress` | how far a solve has come |
 //! | `cycle` | a run of iterations, recorded and replayed, with their messages |
 //! | `multi` | several right-hand sides at once, each with a recurrence of its own |
 //! | `refine` | iterative refinement, with `cg` in half the precision inside |
@@ -43,6 +44,7 @@ mod method;
 mod minres;
 mod multi;
 mod options;
+mod progress;
 mod refine;
 mod report;
 pub(crate) mod units;

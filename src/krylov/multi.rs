@@ -12,9 +12,10 @@
 //! each system takes one product by itself.
 
 use super::cg::{Work, inverse_bytes};
-use super::cycle::{Best, End, Iterations, Pace, Run};
-use super::driver::{Begun, Solve};
+use super::cycle::{End, Iterations, Pace, Run};
+use super::driver::Begun;
 use super::method::System;
+use super::progress::{Best, Solve};
 use super::units::Units;
 use super::{Cg, Outcome, Report, SolveOptions, check_sizes, count_systems};
 use crate::backend::{CgSlot, CgStatus, KrylovSteps, Mailbox};

@@ -26,6 +26,7 @@ mod detect;
 mod entries;
 mod fault;
 mod header;
+mod in_pieces;
 mod masks;
 mod meter;
 mod number;
@@ -46,6 +47,7 @@ pub use dense::{DenseFile, read_dense};
 pub use detect::symmetry_of;
 pub(crate) use entries::against_symmetry;
 pub use header::{Field, Format, Header};
+pub(crate) use in_pieces::read_at;
 pub use meter::Meter;
 #[cfg(all(unix, feature = "ranks", feature = "cli"))]
 pub(crate) use piece::{Piece, Whole};

@@ -159,8 +159,8 @@ pub(crate) fn header_of(mut source: Source) -> Result<Header> {
 /// Reads a matrix as it is stored. `-` is standard input; gzip is recognised by its content. For a full array, returns
 /// its nonzero entries.
 ///
-/// Memory: 8 bytes and a value for each entry, and 12 MiB for text. Time: mostly parsing numbers, in all threads of the
-/// current rayon pool.
+/// Memory: 8 bytes and a value for each entry, and 12 to 48 MiB for text. Time: mostly parsing numbers, in all threads
+/// of the current rayon pool.
 ///
 /// # Errors
 /// If the file cannot be read or is invalid (the message has the file, the line and the cause), if it has complex

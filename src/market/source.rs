@@ -1,5 +1,6 @@
 //! Text in blocks of whole lines, read (and decompressed) one block ahead of the parser.
 
+use super::in_pieces::InPieces;
 use super::meter::{Meter, Metered};
 use super::number::PADDING;
 use crate::error::{Error, Result};
@@ -10,8 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// Bytes of a block. Three blocks exist at a time, whatever the file's size.
-const BLOCK: usize = 4 << 20;
+/// Bytes of a block for each thread, and in all. Three blocks exist at a time, whatever the file's size. Threads wait
+/// for each other at the end of a block, so sixteen need larger ones than two.
+const A_THREAD: usize = 1 << 20;
+const SMALLEST: usize = 4 << 20;
+const LARGEST: usize = 16 << 20;
 /// The first block is smaller, since often only the header is needed.
 const FIRST_BLOCK: usize = 64 << 10;
 /// The longest line that is accepted, which must fit a block.
@@ -49,7 +53,11 @@ impl Source {
         } else {
             let file = File::open(path).map_err(io)?;
             let metadata = file.metadata().map_err(io)?;
-            (Box::new(file), metadata.is_file().then_some(metadata.len()))
+            if metadata.is_file() {
+                (Box::new(InPieces::new(file)), Some(metadata.len()))
+            } else {
+                (Box::new(file), None)
+            }
         };
         if let Some(meter) = meter {
             meter.begin(length);
@@ -170,10 +178,10 @@ impl Lines {
         }
         let mut filled = self.rest.len();
         let mut goal = self.block + filled;
-        self.block = BLOCK;
+        self.block = (A_THREAD * rayon::current_num_threads()).clamp(SMALLEST, LARGEST);
         if text.is_empty() {
-            // The system provides zeroed pages, which are not written to before text is read into them.
-            text = vec![0; goal + PADDING];
+            // Zeroed by the system: not written to before they are read into. A later block needs some bytes more.
+            text = vec![0; (goal + PADDING).next_multiple_of(FIRST_BLOCK)];
         } else if text.len() < goal + PADDING {
             text.resize(goal + PADDING, 0);
         }

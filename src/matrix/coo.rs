@@ -1,10 +1,10 @@
 //! Coordinates.
 
 use super::Csr;
+use super::kept::Kept;
 use super::lengths::{RowLengths, scanned};
-use super::sparse::product_op;
+use super::product::product_op;
 use super::storage::Storage;
-use super::transposed::Kept;
 use crate::backend::copied;
 use crate::backend::{Backend, Conversions, CooParts, Host, Offsets, with_offsets};
 use crate::error::Result;

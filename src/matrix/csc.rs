@@ -2,7 +2,7 @@
 
 use super::Csr;
 use super::lengths::RowLengths;
-use super::sparse::check_vectors;
+use super::product::check_vectors;
 use super::storage::{Storage, offset_bytes};
 use crate::backend::{Backend, Conversions, CsrParts, Host, Op, Products};
 use crate::error::Result;

@@ -1,9 +1,7 @@
 //! Compressed sparse rows (CSR), the format that all others are converted from and to.
 
-use super::lengths::RowLengths;
-use super::sparse::check_vectors;
-use super::storage::{Storage, offset_bytes};
-use super::transposed::Kept;
+use super::kept::Kept;
+use super::product::check_vectors;
 use super::triplets::check_dimensions;
 use crate::backend::{
     Backend, Conversions, CsrArrays, CsrParts, CsrPattern, Derived, Gemv, Host, NARROW_LIMIT, Offsets, Op,
@@ -411,28 +409,11 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         Ok(Self::from_parts_unchecked(self.columns, self.rows, offsets, indices, values))
     }
 
-    /// Entries of each row.
-    ///
-    /// # Errors
-    /// If the device fails.
-    pub fn row_lengths(&self, backend: &B) -> Result<RowLengths>
-    where
-        B: Conversions,
-    {
-        RowLengths::of(backend, self)
-    }
-
     pub(super) fn to_csr(&self, backend: &B) -> Result<Self> {
         self.copied(backend)
     }
 
     pub(super) fn from_csr(backend: &B, a: &Self) -> Result<Self> {
         a.copied(backend)
-    }
-
-    pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
-        let nonzeros = lengths.nonzeros() as u128;
-        let offsets = offset_bytes(lengths.rows() + 1, nonzeros);
-        Storage::new(lengths.nonzeros(), nonzeros, 4 + value, offsets, "csr")
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Csr;
 use super::lengths::{RowLengths, scanned};
-use super::sparse::product_op;
+use super::product::product_op;
 use super::storage::{FREE_PADDING, MOST_PADDING, Storage};
 use crate::backend::{
     Backend, Conversions, CsrParts, DIA_SECTION, DiaFill, DiaParts, Grid, Host, Neighbours, mirrored, steps,

@@ -1,10 +1,10 @@
 //! ELLPACK (ELL).
 
 use super::Csr;
+use super::kept::Kept;
 use super::lengths::{RowLengths, lengths_of, longest_of, scanned};
-use super::sparse::product_op;
+use super::product::product_op;
 use super::storage::Storage;
-use super::transposed::Kept;
 use crate::backend::{Backend, Conversions, EllParts, Host};
 use crate::error::Result;
 use crate::scalar::Scalar;

@@ -1,9 +1,9 @@
 //! Hybrid ELL + COO.
 
+use super::kept::Kept;
 use super::lengths::{RowLengths, counts_of, scanned};
-use super::sparse::check_vectors;
+use super::product::check_vectors;
 use super::storage::Storage;
-use super::transposed::Kept;
 use super::{Coo, Csr, Ell};
 use crate::backend::{Backend, Conversions, Gemv, Host, NARROW_LIMIT, Offsets, Op, Products};
 use crate::error::Result;

@@ -1,10 +1,10 @@
 //! Jagged diagonals (JDS).
 
 use super::Csr;
+use super::kept::Kept;
 use super::lengths::{RowLengths, lengths_of, longest_of, scanned};
-use super::sparse::product_op;
+use super::product::product_op;
 use super::storage::{Storage, offset_bytes};
-use super::transposed::Kept;
 use crate::backend::{Backend, Conversions, Host, JdsParts, Offsets, RowOrder};
 use crate::error::Result;
 use crate::scalar::Scalar;

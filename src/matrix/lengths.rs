@@ -1,6 +1,7 @@
 //! Row lengths, which determine the storage of the formats, the choice between them and their refusals.
 
 use super::Csr;
+use super::storage::{Storage, offset_bytes};
 use crate::backend::{Backend, Conversions, NARROW_LIMIT, Offsets, OffsetsRef, Primitives};
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
@@ -220,4 +221,23 @@ pub(super) fn scanned<B: Primitives>(
         backend.exclusive_scan(lengths, &mut offsets)?;
         Offsets::Wide(offsets)
     })
+}
+
+impl<V: Scalar, B: Backend> Csr<V, B> {
+    /// Entries of each row.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn row_lengths(&self, backend: &B) -> Result<RowLengths>
+    where
+        B: Conversions,
+    {
+        RowLengths::of(backend, self)
+    }
+
+    pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
+        let nonzeros = lengths.nonzeros() as u128;
+        let offsets = offset_bytes(lengths.rows() + 1, nonzeros);
+        Storage::new(lengths.nonzeros(), nonzeros, 4 + value, offsets, "csr")
+    }
 }

@@ -13,9 +13,11 @@ mod hybrid;
 #[cfg(any(feature = "sprs", feature = "nalgebra"))]
 mod interop;
 mod jds;
+mod kept;
 mod lengths;
 mod multiply;
 mod narrow;
+mod product;
 mod sell;
 mod sparse;
 mod stencil;

@@ -1,10 +1,10 @@
 //! SELL-C-sigma: sliced ELLPACK.
 
 use super::Csr;
+use super::kept::Kept;
 use super::lengths::{RowLengths, lengths_of, scanned};
-use super::sparse::product_op;
+use super::product::product_op;
 use super::storage::Storage;
-use super::transposed::Kept;
 use crate::backend::{Backend, Conversions, Host, NARROW_LIMIT, Offsets, RowOrder, SellParts};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;

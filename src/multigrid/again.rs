@@ -6,7 +6,8 @@
 //! of its rows again would take a sixth of the time of an update.
 
 use super::cycle::{Coarsest, Cycle, Stored, Transfer};
-use super::setup::{OMEGA, Plan, conjugate_transpose};
+use super::galerkin::conjugate_transpose;
+use super::setup::{OMEGA, Plan};
 use super::strength::{damping, strong_couplings};
 use super::{LevelFacts, MultigridBackend};
 use crate::backend::{Backend, CoarseningSteps, Conversions, CsrParts, CsrPattern, Offsets, RowShape};

@@ -1,7 +1,7 @@
 //! The cycle through the levels, on any backend.
 
 use super::MultigridBackend;
-use super::smoother::{Smoother, residual};
+use super::smoother::{LevelMatrix, Smoother, residual};
 use crate::backend::{CsrPattern, Grid, GridStencil, Op};
 use crate::error::Result;
 use crate::matrix::{Csr, Dia};
@@ -17,9 +17,6 @@ use std::sync::Arc;
 /// 13, as many as with two steps of conjugate gradients (a K-cycle), which would need inner products and make the
 /// preconditioner nonlinear.
 const LOWEST: f64 = 0.2;
-
-/// The matrix of a level, in the format that suits it.
-pub(super) type LevelMatrix<T, B> = dyn LinearOperator<T, B>;
 
 /// The matrix as it is stored.
 pub(super) enum Stored<T: Scalar, B: MultigridBackend> {

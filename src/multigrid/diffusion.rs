@@ -17,7 +17,7 @@
 use super::MultigridBackend;
 use super::blocks::{MANY, STRONG};
 use super::classical::Diagonal;
-use super::setup::conjugate_transpose;
+use super::galerkin::conjugate_transpose;
 use crate::backend::{Host, Offsets};
 use crate::error::Result;
 use crate::matrix::{Csr, add};

@@ -22,28 +22,70 @@
 use super::classical::{Diagonal, coarse_unknowns, strong_dependences};
 use super::pattern::{Pattern, Places, SCALED, keep_largest, task_of};
 use super::strength::packed;
-use crate::backend::{ClassicalSteps, Host};
+use crate::backend::ClassicalSteps;
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::parallel::{both, of_stretches};
 use crate::scalar::Scalar;
 use num_traits::{Float, Zero};
+use std::any::Any;
 
 /// A strong fine neighbour with a longer row is replaced by e_i too, because its row would be read for each unknown
 /// that depends on it. An unknown with more neighbours than this is rarely fine.
 const LONGEST: usize = 1 << 10;
 
-impl ClassicalSteps for Host {
-    fn classical_prolongation<T: Scalar>(&self, a: &Csr<T>, strength: f64, weights: usize) -> Result<Csr<T>> {
+/// The prolongation from the coarse unknowns, of which there may be none, with at most `weights` entries a row: by the
+/// kernels of the backend if they have room, else on the host.
+pub(super) fn classical_prolongation<T: Scalar, B: ClassicalSteps>(
+    backend: &B,
+    a: &Csr<T, B>,
+    strength: f64,
+    weights: usize,
+) -> Result<Csr<T, B>> {
+    if weights <= B::MOST_WEIGHTS {
+        let (starts, columns) = backend.strong_columns(a.parts(), strength)?;
+        let none = backend.zeros::<f32>(B::len(&columns))?;
+        let dependences = Csr::from_parts_unchecked(a.rows(), a.rows(), starts, columns, none);
+        let influences = dependences.transpose(backend)?;
+        let (strong, influences) = (dependences.parts(), influences.parts());
+        let found = backend.extended_interpolation(a.parts(), strong, influences, weights)?;
+        if let Some(((offsets, indices, values), coarse)) = found {
+            return Ok(Csr::from_parts_unchecked(a.rows(), coarse, offsets, indices, values));
+        }
+    }
+    on_host(backend, a, |a| {
         let diagonal = Diagonal::of(a);
         let dependences = strong_dependences(a, &diagonal, strength);
         let coarse = coarse_unknowns(&dependences);
-        Ok(extended(a, &dependences, &coarse, &diagonal, weights))
-    }
+        extended(a, &dependences, &coarse, &diagonal, weights)
+    })
+}
 
-    fn with_fewer_weights<T: Scalar>(&self, p: &Csr<T>, weights: usize) -> Result<Csr<T>> {
-        Ok(with_fewer_weights(p, weights))
+/// The same prolongation with fewer weights a row: the largest, scaled so that their sum stays the same.
+pub(super) fn fewer_weights<T: Scalar, B: ClassicalSteps>(
+    backend: &B,
+    p: &Csr<T, B>,
+    weights: usize,
+) -> Result<Csr<T, B>> {
+    if weights <= B::MOST_WEIGHTS {
+        let (offsets, indices, values) = backend.with_fewer_weights(p.parts(), weights)?;
+        return Ok(Csr::from_parts_unchecked(p.rows(), p.columns(), offsets, indices, values));
     }
+    on_host(backend, p, |p| with_fewer_weights(p, weights))
+}
+
+/// A matrix made on the host from another one.
+fn on_host<T: Scalar, B: ClassicalSteps>(
+    backend: &B,
+    a: &Csr<T, B>,
+    make: impl FnOnce(&Csr<T>) -> Csr<T>,
+) -> Result<Csr<T, B>> {
+    let any: &dyn Any = a;
+    match any.downcast_ref::<Csr<T>>() {
+        Some(here) => make(here),
+        None => make(&a.to_host(backend)?),
+    }
+    .into_backend(backend)
 }
 
 /// The data from which rows of the prolongation are computed.

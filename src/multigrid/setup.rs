@@ -4,11 +4,13 @@ use super::aggregate::Aggregates;
 use super::blocks::Scales;
 use super::diffusion::{symmetric_part, with_diffusion};
 use super::energy::of_least_energy;
+use super::extended::{classical_prolongation, fewer_weights};
+use super::galerkin::{Transfer, conjugate_transpose, galerkin};
 use super::stiff::{hubs, stiff_unknowns};
 use super::strength::{Nodes, damping, strong_couplings};
 use super::tentative::{Groups, NearNull, Parts, parts_of, tentative};
 use super::{Coarsening, LevelFacts, MultigridBackend, MultigridOptions, Prolongation, Smoothing};
-use crate::backend::{CoarseningSteps, Conversions, Gemv, copied};
+use crate::backend::{CoarseningSteps, Gemv, copied};
 use crate::error::Result;
 use crate::matrix::{Csr, multiply};
 use crate::scalar::{Max, Scalar};
@@ -225,7 +227,7 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
             let a = &this.coarsest;
             let most = options.most_entries * finest as f64;
             let mut weights = options.weights;
-            let mut p = backend.classical_prolongation(a, options.strength, weights)?;
+            let mut p = classical_prolongation(backend, a, options.strength, weights)?;
             if p.columns() == 0 || p.columns() as f64 > STAGNATION * a.rows() as f64 {
                 break;
             }
@@ -238,7 +240,7 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
                     (p, _) = built.0;
                 }
                 weights = (weights / 2).min(FEWER_WEIGHTS);
-                p = backend.with_fewer_weights(&p, weights)?;
+                p = fewer_weights(backend, &p, weights)?;
             };
             entries += built.1.nonzeros();
             this.push(built);
@@ -340,21 +342,6 @@ pub(super) fn products_of<T: Scalar, B: MultigridBackend>(
     Ok(sums[0] + sums[1].min(all.columns() as f64 * own.nonzeros() as f64))
 }
 
-/// P^H.
-pub(super) fn conjugate_transpose<T: Scalar, B: CoarseningSteps + Conversions>(
-    backend: &B,
-    p: &Csr<T, B>,
-) -> Result<Csr<T, B>> {
-    let mut r = p.transpose(backend)?;
-    if T::COMPLEX {
-        backend.conjugate(r.values_mut())?;
-    }
-    Ok(r)
-}
-
-/// Prolongation and restriction.
-type Transfer<T, B> = (Csr<T, B>, Csr<T, B>);
-
 /// Adds artificial diffusion to the next level, if the options request it.
 fn resolved<T: Scalar, B: MultigridBackend>(
     backend: &B,
@@ -363,17 +350,6 @@ fn resolved<T: Scalar, B: MultigridBackend>(
 ) -> Result<(Transfer<T, B>, Csr<T, B>)> {
     let coarse = if options.diffusion { with_diffusion(backend, coarse)? } else { coarse };
     Ok((transfer, coarse))
-}
-
-/// P, R (P^H unless another is given), and R A P.
-fn galerkin<T: Scalar, B: CoarseningSteps + Conversions>(
-    backend: &B,
-    a: &Csr<T, B>,
-    (p, r): (Csr<T, B>, Option<Csr<T, B>>),
-) -> Result<(Transfer<T, B>, Csr<T, B>)> {
-    let r = r.map_or_else(|| conjugate_transpose(backend, &p), Ok)?;
-    let coarse = multiply(backend, &r, &multiply(backend, a, &p)?)?;
-    Ok(((p, r), coarse))
 }
 
 #[cfg(test)]

@@ -3,13 +3,16 @@
 
 use super::MultigridBackend;
 use super::blocks::{Blocks, Scales};
-use super::cycle::LevelMatrix;
 use crate::backend::{ChebyshevStep, CsrParts, Op, TriangularSteps};
 use crate::error::Result;
 use crate::matrix::Csr;
+use crate::operator::LinearOperator;
 use crate::precondition::{Ilu, Preconditioner};
 use crate::scalar::{Real, Scalar};
 use num_traits::{One, Zero};
+
+/// The matrix of a level, in the format that suits it.
+pub(super) type LevelMatrix<T, B> = dyn LinearOperator<T, B>;
 
 /// The scaling of residuals.
 #[derive(Debug)]

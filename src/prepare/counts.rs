@@ -6,7 +6,7 @@
 //! vertex, its root, which is coupled with everything that the tree is coupled with outside; elimination creates these
 //! couplings.
 
-use super::order_size::Renumbered;
+use super::renumbered::Renumbered;
 use crate::parallel::Cut;
 use crate::parallel::prelude::*;
 use crate::work::look_at;

@@ -19,7 +19,7 @@
 //! | `equilibrate` | Ruiz's scaling: rows and columns of largest magnitude about 1 |
 //! | `matching` | maximum matching of rows with columns, structural rank |
 //! | `peel` | pairs that are forced |
-//! | `product` | the matching with the largest product of magnitudes, and its scaling |
+//! | `product`, `assignment` | the matching with the largest product of magnitudes, and its scaling |
 //! | `symmetric` | the same for a matrix with a_ij and a_ji of equal magnitude: pairs for pivots of 2 x 2 |
 //! | `triangular`, `strong` | Dulmage-Mendelsohn decomposition, strongly connected components |
 //! | `permute` | P A Q |
@@ -27,12 +27,14 @@
 //! | `elimination` | the choice between dissection and other orders |
 //! | `nearby` | renumbers a graph so that neighbours are near each other in memory |
 //! | `counts` | the elimination tree, and entries of the columns of a factor |
+//! | `renumbered` | a graph in an order of elimination |
 //! | `order_size` | size and cost of a factor in some order |
 //!
 //! All of it runs on the host. Only dissection is recursive, and its depth grows with the logarithm of the size, so
 //! even a chain of 10^7 rows does not exhaust the stack. Results are deterministic: ties go to the smaller index, and
 //! random choices have a fixed seed.
 
+mod assignment;
 mod counts;
 mod dissection;
 mod elimination;
@@ -44,6 +46,7 @@ mod pattern;
 mod peel;
 mod permute;
 mod product;
+mod renumbered;
 mod scaling;
 mod strong;
 mod symmetric;
@@ -57,13 +60,14 @@ pub use elimination::{OrderKind, better_dissection};
 pub(crate) use elimination::{Sought, limited_minimum_degree, order_of_large};
 pub use equilibrate::{equilibrate, equilibrate_symmetric};
 pub use matching::{Matching, UNMATCHED, maximum_matching};
-pub(crate) use order_size::{Counted, Renumbered};
+pub(crate) use order_size::Counted;
 pub use order_size::{OrderSize, graph_order_size, order_size};
 pub use pattern::Pattern;
 pub(crate) use peel::triangular_order;
 pub use permute::permute;
 pub(crate) use product::product_matching_within_reason;
 pub use product::{ProductMatching, maximum_product_matching};
+pub(crate) use renumbered::Renumbered;
 pub use scaling::Scaling;
 pub(crate) use strong::strong_components;
 pub use symmetric::{SymmetricMatching, symmetric_matching};

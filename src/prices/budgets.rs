@@ -1,6 +1,6 @@
 //! Budgets: how much each candidate may take before the next one is tried.
 
-use super::order::OrderGuess;
+use super::order::{BLOCKS, OrderGuess};
 
 /// The fraction of the remaining iterations that a method chosen by the solver gets if it makes slow progress and
 /// another one may converge.
@@ -141,7 +141,6 @@ pub(crate) fn before_expected_factors([n, nonzeros]: [usize; 2], guess: &OrderGu
 /// Seconds of multigrid on the host for each entry of A, including setup and iterations (7 points 50^3 with convection,
 /// two cores, 2026-11-27), and multiplications of a factorisation in a second there.
 const LEVELS: f64 = 8e-7;
-pub(super) const BLOCKS: f64 = 5e9;
 
 /// Seconds of multigrid on the host for a matrix with this many entries.
 pub(crate) fn seconds_of_levels(nonzeros: usize) -> f64 {

@@ -1,8 +1,6 @@
 //! Fill-reducing orderings on a CPU: the expected cost of an ordering and of its factorisation, before either is
 //! computed.
 
-use super::budgets::BLOCKS;
-
 /// Minimum seconds to compute an ordering, per row and per entry; measured on a mesh in the plane with 10^4 points
 /// (`benches/choice/cpu.csv`: the column `analysis`, two cores of a Xeon, 2026-11-28).
 const ORDER: [f64; 2] = [1.5e-7, 6e-8];
@@ -20,6 +18,9 @@ const OF_ROWS: f64 = 0.8;
 const USUAL: f64 = 1.6;
 const POWER: f64 = 0.385;
 const MOST: f64 = 40.0;
+
+/// Multiplications of a factorisation in a second on the host (two cores, 2026-11-27).
+pub(super) const BLOCKS: f64 = 5e9;
 
 /// Minimum seconds to compute an ordering for this number of rows and entries.
 pub(crate) fn least_order_seconds([rows, nonzeros]: [usize; 2]) -> f64 {

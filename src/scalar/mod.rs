@@ -62,11 +62,6 @@ pub trait Scalar: Number + NumAssign + Neg<Output = Self> + std::iter::Sum + Dis
     fn bits(self) -> [u64; 2];
     /// The inverse of [`Scalar::bits`].
     fn from_bits(bits: [u64; 2]) -> Self;
-    /// `self * a + b`, with one or two roundings, whichever is fast on this machine without a target flag (two).
-    #[inline(always)]
-    fn mul_add_fast(self, a: Self, b: Self) -> Self {
-        self * a + b
-    }
 }
 
 /// A real [`Scalar`].

@@ -5,10 +5,8 @@ use super::SolverBackend;
 use super::builder::Builder;
 use super::choice::AS_ASKED;
 use super::diagonal::column_norms;
-use super::names::{Method, Precision, PreconditionerChoice as Name, Reorder};
-use super::plan::AUTO;
+use super::names::{AUTO, Method, Precision, PreconditionerChoice as Name, Reorder};
 use super::report::Decision;
-use super::spread::Share;
 use crate::backend::{Communicator, Host, Space};
 use crate::error::{Error, Result};
 use crate::graph::{self, Permutation};
@@ -41,6 +39,18 @@ pub(super) fn refuse(wishes: &Builder) -> Result<()> {
         name @ Name::ChebyshevSingle(_) => without(format!("preconditioner {name}")),
         _ => Ok(()),
     }
+}
+
+/// The size of the part that one rank has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Share {
+    /// Unknowns that the rank owns.
+    pub rows: usize,
+    /// Stored entries of its rows.
+    pub nonzeros: usize,
+    /// Entries of x that it needs from other ranks in each product.
+    pub halo: usize,
 }
 
 /// Returns the number of rows, nonzeros and halo entries of each rank. With `own_alone` each rank has only its own

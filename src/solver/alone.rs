@@ -1,8 +1,9 @@
 //! Preconditioners without a solver, for callers with their own iterative methods.
 
 use super::SolverBackend;
+use super::hierarchy::Known;
 use super::names::{Method, PreconditionerChoice};
-use super::preconditioner::{Known, Setup};
+use super::preconditioner::Setup;
 use super::symmetry;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;

@@ -1,15 +1,9 @@
-//! The settings of a solver, and how it is built from them.
+//! The settings of a solver.
 
-use super::device::{Device, Opened};
-use super::engine::{Boxed, Engine};
+use super::device::Device;
 use super::forecast::expected_products;
-use super::names::{Method, Precision, PreconditionerChoice, Reorder};
+use super::names::{AUTO, Method, Precision, PreconditionerChoice, Reorder, chooses_format};
 use super::near_null::NearNull;
-use super::nullspace::NullSpaceWish;
-use super::plan::{AUTO, chooses_format};
-use super::watch::Canceller;
-use super::{Solvable, Solver, SolverBackend};
-use crate::backend::Host;
 use crate::error::{Error, Result};
 use crate::krylov::SolveOptions;
 use crate::matrix::{Csr, FORMAT_NAMES};
@@ -18,7 +12,19 @@ use num_complex::Complex;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The settings of a [`Solver`]. Each has a default, and [`Builder::build`] checks them all.
+/// The null space as the caller states it.
+#[derive(Debug, Clone, Default)]
+pub(super) enum NullSpaceWish {
+    /// Not stated: constants are found if a Hermitian matrix maps them to zero.
+    #[default]
+    Auto,
+    /// Constants on each component of the matrix's graph.
+    Constants,
+    /// Spanned by these vectors.
+    Vectors(Arc<Vec<Vec<Complex<f64>>>>),
+}
+
+/// The settings of a [`Solver`](super::Solver). Each has a default, and [`Builder::build`] checks them all.
 ///
 /// ```
 /// use residua::prelude::*;
@@ -46,7 +52,7 @@ pub struct Builder {
     pub(super) candidates: Vec<(Method, PreconditionerChoice)>,
     pub(super) precision: Precision,
     pub(super) format: String,
-    device: Device,
+    pub(super) device: Device,
     pub(super) reorder: Reorder,
     pub(super) right_hand_sides: usize,
     pub(super) updates: bool,
@@ -54,7 +60,7 @@ pub struct Builder {
     /// How a symmetry is known that was not looked for.
     pub(super) known_from: &'static str,
     /// Why the backend of [`Builder::build_on`] was taken, for the trail.
-    placed_because: Option<String>,
+    pub(super) placed_because: Option<String>,
     pub(super) near_null: Option<Arc<NearNull>>,
     pub(super) condition: bool,
     pub(super) null_space: NullSpaceWish,
@@ -216,8 +222,8 @@ impl Builder {
         self
     }
 
-    /// Whether values will be replaced ([`Solver::update`]): the matrix is then stored in CSR from the start. Without
-    /// it, the first update changes the format. Default: no.
+    /// Whether values will be replaced ([`Solver::update`](super::Solver::update)): the matrix is then stored in CSR
+    /// from the start. Without it, the first update changes the format. Default: no.
     pub fn updates(mut self, expected: bool) -> Self {
         self.updates = expected;
         self
@@ -317,54 +323,6 @@ impl Builder {
         self
     }
 
-    /// A solver for a matrix on the host: `Csr`, which is moved into it, or `&Csr`, which is copied.
-    ///
-    /// # Errors
-    /// If settings are invalid, if the matrix is not square or no method suits it, if the named device is not
-    /// available, and if memory runs out.
-    pub fn build<T: Solvable>(&self, a: impl MatrixSource<T>) -> Result<Solver<T>> {
-        self.check()?;
-        let (rows, _, entries) = a.size();
-        let too_small = match self.device {
-            Device::Auto => Device::too_small(rows, entries, self.right_hand_sides),
-            _ => None,
-        };
-        let opened = match too_small {
-            Some(reason) => Opened::Cpu(Some(reason)),
-            None => self.device.open()?,
-        };
-        match opened {
-            Opened::Cpu(reason) => {
-                let reason = reason.unwrap_or_else(|| "as asked for".into());
-                self.on(&Host, a.place(&Host)?, Some(reason))
-            }
-            #[cfg(feature = "cuda")]
-            Opened::Cuda(cuda) => {
-                let _compiling = cuda.compile_ahead(self.kernels::<T>());
-                self.on(&cuda, a.place(&cuda)?, None)
-            }
-        }
-    }
-
-    /// A solver for a matrix in the memory of a backend, which is where it computes. [`Builder::device`] is ignored.
-    ///
-    /// # Errors
-    /// As [`Builder::build`].
-    pub fn build_on<T: Solvable, B: SolverBackend>(&self, backend: &B, a: Csr<T, B>) -> Result<Solver<T>> {
-        self.check()?;
-        self.on(backend, a, self.placed_because.clone())
-    }
-
-    fn on<T: Solvable, B: SolverBackend>(
-        &self,
-        backend: &B,
-        a: Csr<T, B>,
-        why: Option<String>,
-    ) -> Result<Solver<T>> {
-        let engine: Box<dyn Engine<T>> = Box::new(Boxed(backend.solver(a, self, why)?));
-        Ok(Solver { engine, canceller: Canceller::default(), time_limit: self.time_limit })
-    }
-
     /// Returns an error for invalid settings.
     pub(super) fn check(&self) -> Result<()> {
         let refused = |what: String| Err(Error::InvalidArgument(what));
@@ -449,42 +407,5 @@ impl Builder {
                 self.preconditioner,
                 PreconditionerChoice::Chebyshev(_) | PreconditionerChoice::ChebyshevSingle(_)
             )
-    }
-}
-
-/// A matrix on the host that a solver can be built from: `Csr` or `&Csr`.
-pub trait MatrixSource<T: Scalar>: sealed::Sealed {
-    /// Rows, columns, stored entries.
-    #[doc(hidden)]
-    fn size(&self) -> (usize, usize, usize);
-
-    /// Moves or copies the matrix to the memory of a backend.
-    #[doc(hidden)]
-    fn place<B: SolverBackend>(self, backend: &B) -> Result<Csr<T, B>>;
-}
-
-mod sealed {
-    pub trait Sealed {}
-    impl<T: crate::scalar::Scalar> Sealed for crate::matrix::Csr<T> {}
-    impl<T: crate::scalar::Scalar> Sealed for &crate::matrix::Csr<T> {}
-}
-
-impl<T: Scalar> MatrixSource<T> for Csr<T> {
-    fn size(&self) -> (usize, usize, usize) {
-        (self.rows(), self.columns(), self.nonzeros())
-    }
-
-    fn place<B: SolverBackend>(self, backend: &B) -> Result<Csr<T, B>> {
-        self.into_backend(backend)
-    }
-}
-
-impl<T: Scalar> MatrixSource<T> for &Csr<T> {
-    fn size(&self) -> (usize, usize, usize) {
-        (self.rows(), self.columns(), self.nonzeros())
-    }
-
-    fn place<B: SolverBackend>(self, backend: &B) -> Result<Csr<T, B>> {
-        self.to_backend(backend)
     }
 }

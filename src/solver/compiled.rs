@@ -6,7 +6,8 @@
 //! since most don't.
 
 use super::builder::Builder;
-use super::engine::{OnBackend, Placed};
+use super::engine::OnBackend;
+use super::placed::Placed;
 #[cfg(feature = "cuda")]
 use crate::backend::Cuda;
 use crate::backend::Host;

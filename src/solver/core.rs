@@ -1,8 +1,9 @@
 //! A matrix with its candidates (stages), and the report of a solve. `turns` has the loop over the stages.
 
 use super::SolverBackend;
-use super::choice::{GRIDS, SystemFacts};
-use super::group::Group;
+use super::choice::{GRIDS, SystemFacts, is_fault};
+use super::columns::column;
+use super::judging::judge;
 use super::names::Method;
 use super::nullspace::proof_by_residual;
 use super::plan::{Notes, System};
@@ -10,11 +11,11 @@ use super::report::{Evidence, Seconds, SolveReport, StageReport, Trail};
 use super::stage::Stage;
 use super::system::Stored;
 use super::watch::Watch;
-use crate::backend::Space;
+use crate::backend::{Backend, Space};
 use crate::error::Result;
-use crate::krylov::{Outcome, Report, SolveOptions};
+use crate::krylov::{MultiCg, Outcome, Report, SolveOptions};
 use crate::scalar::Scalar;
-use crate::verdict::{Known, RowNorms, Verdict, decided, normal_residual, verdict};
+use crate::verdict::{RowNorms, Verdict, normal_residual};
 use crate::work;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -48,38 +49,6 @@ pub(super) struct Core<T: Scalar, B: SolverBackend> {
     pub(super) width: Cell<Option<f64>>,
     /// The histories of several right-hand sides.
     histories: Vec<Vec<f64>>,
-}
-
-/// Judges x on the backend. If that leaves the verdict open, judges it row by row on the host.
-pub(super) fn judge<T: Scalar, B: SolverBackend>(
-    backend: &B,
-    (stored, norms): (&Stored<T, B>, &mut RowNorms<T, B>),
-    (b, x): (&B::Slice<T>, &B::Slice<T>),
-    options: &SolveOptions,
-    known: Option<Known<'_, T, B>>,
-) -> Result<Verdict> {
-    let space = Space::new(backend.clone());
-    let told = verdict(&space, (stored.operator(), &mut *norms), (b, x), options, known)?;
-    if !told.undecided || !told.residual.is_finite() {
-        return Ok(told);
-    }
-    let a = stored.to_csr(backend)?.to_host(backend)?;
-    let (b, x) = (backend.download(b)?, backend.download(x)?);
-    Ok(decided(told, &a, (&b, &x), &norms.to_host(backend)?, options))
-}
-
-/// Returns whether a solve ended with a fault that another method, another preconditioner or more precision may avoid.
-pub(super) fn is_fault(outcome: &Outcome) -> bool {
-    !matches!(
-        outcome,
-        Outcome::Converged
-            | Outcome::LeastSquares
-            | Outcome::PrecisionLimit { .. }
-            | Outcome::Interrupted
-            | Outcome::IterationLimit
-            | Outcome::TimeLimit
-            | Outcome::GivenUp
-    )
 }
 
 impl<T: Scalar, B: SolverBackend> Core<T, B> {
@@ -173,7 +142,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         self.go_on(self.first, None, b, x, watch)
     }
 
-    /// [`Ready::solve_quickly`](super::stage::Ready::solve_quickly) by the stage that solved last.
+    /// [`Ready::solve_quickly`](super::ready::Ready::solve_quickly) by the stage that solved last.
     pub(super) fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool> {
         let Self { stages, first, norms, .. } = self;
         match stages.get_mut(*first).and_then(|stage| stage.ready.as_mut()) {
@@ -319,3 +288,21 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         }
     }
 }
+
+/// The solver for several systems together, with their right-hand sides and solutions, stored one after another.
+pub(super) struct Group<T: Scalar, B: SolverBackend> {
+    pub(super) cg: MultiCg<T, B>,
+    pub(super) b: B::Vec<T>,
+    pub(super) x: B::Vec<T>,
+}
+
+impl<T: Scalar, B: SolverBackend> Group<T, B> {
+    /// Returns the right-hand side and the solution of system `place`.
+    pub(super) fn room(&mut self, unknowns: usize, place: usize) -> Pair<'_, T, B> {
+        let own = column(unknowns, place);
+        (B::part_mut(&mut self.b, own.clone()), B::part_mut(&mut self.x, own))
+    }
+}
+
+/// b and x of a system.
+type Pair<'a, T, B> = (&'a mut <B as Backend>::Slice<T>, &'a mut <B as Backend>::Slice<T>);

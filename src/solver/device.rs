@@ -115,8 +115,10 @@ impl Device {
 fn first_cuda() -> Result<Cuda, String> {
     let told = |reason: String| reason.trim_start_matches("cuda: ").to_string();
     let device = Cuda::new(0).map_err(|error| told(error.to_string()))?;
-    crate::backend::cuda::status().compiler.map_err(told)?;
-    Ok(device)
+    match device.lacks_kernels() {
+        Some(reason) => Err(told(reason)),
+        None => Ok(device),
+    }
 }
 
 #[cfg(test)]

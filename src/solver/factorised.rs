@@ -2,9 +2,9 @@
 //! system is large enough, else on the CPU. The CPU also takes over if the factors of the device fail.
 
 use super::SolverBackend;
-use super::core::judge;
+use super::judging::judge;
+use super::ready::{Ready, Task};
 use super::report::Evidence;
-use super::stage::{Ready, Task};
 use crate::backend::FactorSteps;
 use crate::direct::{
     Analysis, DeviceOptions, DeviceReport, DeviceSeconds, Direct, DirectOptions, DirectReport, Kind,

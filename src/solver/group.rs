@@ -1,37 +1,19 @@
 //! Solves for several right-hand sides together, in the order of the matrix.
 
 use super::SolverBackend;
+use super::choice::is_fault;
 use super::columns::column;
-use super::core::{Core, is_fault};
+use super::core::{Core, Group};
 use super::many::{Size, at_once};
 use super::plan::in_one_call;
 use super::report::SolveReport;
 use super::system::Stored;
 use super::watch::Watch;
-use crate::backend::Backend;
 use crate::error::{Error, Result};
 use crate::krylov::{MultiCg, Outcome};
 use crate::scalar::Scalar;
 use std::sync::Arc;
 use std::time::Instant;
-
-/// The solver for several systems together, with their right-hand sides and solutions, stored one after another.
-pub(super) struct Group<T: Scalar, B: SolverBackend> {
-    cg: MultiCg<T, B>,
-    b: B::Vec<T>,
-    x: B::Vec<T>,
-}
-
-impl<T: Scalar, B: SolverBackend> Group<T, B> {
-    /// Returns the right-hand side and the solution of system `place`.
-    pub(super) fn room(&mut self, unknowns: usize, place: usize) -> Pair<'_, T, B> {
-        let own = column(unknowns, place);
-        (B::part_mut(&mut self.b, own.clone()), B::part_mut(&mut self.x, own))
-    }
-}
-
-/// b and x of a system.
-type Pair<'a, T, B> = (&'a mut <B as Backend>::Slice<T>, &'a mut <B as Backend>::Slice<T>);
 
 impl<T: Scalar, B: SolverBackend> Core<T, B> {
     /// Returns how many of the right-hand sides are solved together, and allocates memory for them.

@@ -4,7 +4,6 @@
 use super::SolverBackend;
 use super::names::{Method, MultigridChoice};
 use super::near_null::NearNull;
-use super::preconditioner::Known;
 use crate::backend::{Communicator, Diagonals, OrderingPrice, Space};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
@@ -25,6 +24,15 @@ use std::sync::Arc;
 /// boundary, and coarse levels would follow a boundary that does not exist. With levels made for D A D, a grid with
 /// jumps of 10^6 between blocks of 5 took 173 iterations.
 pub(super) type Units = Arc<[f64]>;
+
+/// What is known of a matrix, beyond its entries, that multigrid can use.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Known<'a> {
+    /// The caller's near-null vectors.
+    pub(super) near_null: Option<&'a Arc<NearNull>>,
+    /// The caller's units, if the matrix was scaled.
+    pub(super) units: Option<&'a Units>,
+}
 
 /// A hierarchy, and its description.
 pub(super) struct Levels<T: Scalar, B: SolverBackend> {

@@ -1,11 +1,11 @@
 //! Stages of Krylov methods in full precision.
 
 use super::SolverBackend;
-use super::core::judge;
 use super::forecast::of_iteration;
+use super::judging::judge;
 use super::names::{Method, PreconditionerChoice};
 use super::preconditioner::Setup;
-use super::stage::{Ready, Task};
+use super::ready::{Ready, Task};
 use crate::error::Result;
 use crate::krylov::{self, Certified, Cg, Krylov, Outcome, Report, SolveOptions};
 use crate::matrix::Csr;

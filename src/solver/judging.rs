@@ -4,11 +4,33 @@
 //! A method works in one norm. If its x does not meet the tolerance row by row, or its residual is dominated by
 //! rounding, the method goes on as long as that improves x.
 
-use super::core::is_fault;
+use super::SolverBackend;
+use super::choice::is_fault;
+use super::system::Stored;
+use crate::backend::Space;
+use crate::error::Result;
 use crate::krylov::{Judgement, Outcome, SolveOptions};
 use crate::scalar::Scalar;
-use crate::verdict::{Verdict, more};
+use crate::verdict::{Known, RowNorms, Verdict, decided, more, verdict};
 use std::cell::Cell;
+
+/// Judges x on the backend. If that leaves the verdict open, judges it row by row on the host.
+pub(super) fn judge<T: Scalar, B: SolverBackend>(
+    backend: &B,
+    (stored, norms): (&Stored<T, B>, &mut RowNorms<T, B>),
+    (b, x): (&B::Slice<T>, &B::Slice<T>),
+    options: &SolveOptions,
+    known: Option<Known<'_, T, B>>,
+) -> Result<Verdict> {
+    let space = Space::new(backend.clone());
+    let told = verdict(&space, (stored.operator(), &mut *norms), (b, x), options, known)?;
+    if !told.undecided || !told.residual.is_finite() {
+        return Ok(told);
+    }
+    let a = stored.to_csr(backend)?.to_host(backend)?;
+    let (b, x) = (backend.download(b)?, backend.download(x)?);
+    Ok(decided(told, &a, (&b, &x), &norms.to_host(backend)?, options))
+}
 
 /// The verdicts of one stage of a solve.
 pub(super) struct Judging<'a> {

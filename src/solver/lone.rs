@@ -13,7 +13,6 @@ use crate::report::count;
 use crate::scalar::Scalar;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
-use std::sync::Arc;
 
 /// The solver, on rank 0.
 pub(super) struct Lone<T: Solvable>(pub(super) Option<Solver<T>>);
@@ -161,44 +160,11 @@ pub(super) fn heard(told: &[u8], blank: SolveReport) -> Result<SolveReport> {
     })
 }
 
-/// An empty report, before any solve.
-pub(super) fn blank(
-    device: &Arc<str>,
-    trail: &super::Trail,
-    format: &'static str,
-    stored: &'static str,
-) -> SolveReport {
-    SolveReport {
-        outcome: Outcome::IterationLimit,
-        method: Method::Auto,
-        preconditioner: PreconditionerChoice::Auto,
-        precision: Precision::Double,
-        iterations: 0,
-        restarts: 0,
-        residual_norm: f64::NAN,
-        relative_residual: f64::NAN,
-        row_wise_residual: f64::NAN,
-        backward_error: None,
-        condition: None,
-        digits: None,
-        normal_residual: None,
-        singularity: None,
-        outside_range: None,
-        unmatched: None,
-        memory_needed: None,
-        bytes_per_iteration: 0,
-        at_once: 1,
-        seconds: super::Seconds::default(),
-        format,
-        stored,
-        device: Arc::clone(device),
-        trail: Arc::new(trail.clone()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::solver::report::blank;
+    use std::sync::Arc;
 
     #[test]
     fn what_is_told_is_heard() {

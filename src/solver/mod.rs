@@ -8,10 +8,11 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `builder` | the settings of a solver, and building it |
+//! | `builder`, `build` | the settings of a solver, and building it |
 //! | `arrays` | solvers for a caller's arrays, with new values in their order |
 //! | `names`, `device` | methods, preconditioners, precisions, orders and devices by name |
-//! | `engine` | a solver on a backend, and the trait that hides the backend |
+//! | `engine` | the trait that hides the backend |
+//! | `placed`, `solving` | a solver on a backend: setup and new values; solves |
 //! | `compiled` | engines that are compiled with the library |
 //! | `core` | a matrix with its candidates (stages), and the report of a solve |
 //! | `turns` | tries one stage after another until one solves |
@@ -20,13 +21,14 @@
 //! | `forecast` | forecasts of the cost of a solve |
 //! | `sign` | -A for negative definite matrices |
 //! | `symmetry`, `system` | the symmetry of a matrix; its storage: format, order, new values |
-//! | `stage` | a method with its preconditioner: the interface of each |
+//! | `stage`, `ready` | a method with its preconditioner; the interface of each |
+//! | `judging` | decides whether an x is the solution |
 //! | `nullspace` | a given or found null space, removed from b and x |
 //! | `finite` | refuses infinities and NaN, with their position |
 //! | `factorised` | the stage of factorisations |
 //! | `iterated`, `refined` | the stages of Krylov methods, in full precision and in two |
 //! | `preconditioner`, `diagonal`, `hierarchy`, `incomplete` | preconditioners as the solver sets them up |
-//! | `spread`, `parted`, `agreed`, `lone` | distributed solves; their stages; their consensus checks; single-rank solves |
+//! | `spread`, `spread_stages`, `parted`, `agreed`, `lone` | distributed solves: stages, agreements, one rank |
 //! | `rows` | distributed solves for rows that each process gives |
 //! | `many`, `group`, `columns` | how many right-hand sides to solve together, solving them, and their storage |
 //! | `alone` | preconditioners on their own |
@@ -36,6 +38,7 @@
 mod agreed;
 mod alone;
 mod arrays;
+mod build;
 mod builder;
 mod choice;
 mod columns;
@@ -59,14 +62,18 @@ mod names;
 mod near_null;
 mod nullspace;
 mod parted;
+mod placed;
 mod plan;
 mod preconditioner;
+mod ready;
 mod refined;
 mod report;
 #[cfg(all(unix, feature = "ranks"))]
 mod rows;
 mod sign;
+mod solving;
 mod spread;
+mod spread_stages;
 mod stage;
 mod symmetry;
 mod system;
@@ -74,9 +81,11 @@ mod turns;
 mod watch;
 
 pub use crate::direct::Singularity;
+pub use agreed::Share;
 pub use alone::AlonePreconditioner;
 pub use arrays::ArraySolver;
-pub use builder::{Builder, MatrixSource};
+pub use build::MatrixSource;
+pub use builder::Builder;
 pub use choice::SystemFacts;
 pub use compiled::Solvable;
 pub use device::{Device, Opened};
@@ -86,7 +95,7 @@ pub use names::{IlutChoice, Method, MultigridChoice, Precision, PreconditionerCh
 pub use report::{Decision, Seconds, Solution, SolveReport, StageReport, Trail};
 #[cfg(all(unix, feature = "ranks"))]
 pub use rows::{RowsSolver, Told};
-pub use spread::{Share, SpreadSolver};
+pub use spread::SpreadSolver;
 pub use watch::{Canceller, Progress};
 
 #[cfg(feature = "cuda")]
@@ -96,7 +105,8 @@ use crate::error::{Error, Result};
 use crate::matrix::{ChoiceReport, Csr};
 use crate::multigrid::MultigridBackend;
 use crate::scalar::{Scalar, Symmetry};
-use engine::{Boxed, Engine, OnBackend, Placed};
+use engine::{Boxed, Engine, OnBackend};
+use placed::Placed;
 use std::any::Any;
 use std::fmt;
 use std::ops::ControlFlow;

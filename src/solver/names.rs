@@ -6,6 +6,17 @@ use crate::multigrid::{Coarsening, MultigridOptions, Prolongation, Smoothing};
 use std::fmt;
 use std::str::FromStr;
 
+/// The name with which the solver chooses the format by a model, so that the same matrix always has the same format.
+pub(super) const AUTO: &str = "auto";
+
+/// The name with which the solver chooses the format by timing products.
+pub(super) const MEASURED: &str = "measured";
+
+/// Returns whether the solver chooses the format of this name.
+pub(super) fn chooses_format(name: &str) -> bool {
+    [AUTO, MEASURED].contains(&name)
+}
+
 /// The default number of steps of a polynomial, and that of one in half the precision.
 const STEPS: usize = 4;
 pub(super) const SINGLE_STEPS: usize = 14;

@@ -6,7 +6,7 @@
 //! space from x gives the shortest solution.
 
 use super::SolverBackend;
-use super::builder::Builder;
+use super::builder::{Builder, NullSpaceWish};
 use super::names::Method;
 use super::report::Decision;
 use crate::backend::Host;
@@ -20,19 +20,6 @@ use crate::scalar::{Real, Scalar};
 use num_complex::Complex;
 use num_traits::Float;
 use std::any::Any;
-use std::sync::Arc;
-
-/// The null space as the caller states it.
-#[derive(Debug, Clone, Default)]
-pub(super) enum NullSpaceWish {
-    /// Not stated: constants are found if a Hermitian matrix maps them to zero.
-    #[default]
-    Auto,
-    /// Constants on each component of the matrix's graph.
-    Constants,
-    /// Spanned by these vectors.
-    Vectors(Arc<Vec<Vec<Complex<f64>>>>),
-}
 
 /// With more components than this, the basis is stored as component labels, not as vectors.
 const AS_VECTORS: usize = 8;

@@ -2,10 +2,9 @@
 
 use super::SolverBackend;
 use super::diagonal::Diagonal;
-use super::hierarchy::{Levels, Units};
+use super::hierarchy::{Known, Levels};
 use super::incomplete::{Bounds, Incomplete};
 use super::names::{IlutChoice, Method, PreconditionerChoice as Name};
-use super::near_null::NearNull;
 use crate::error::{Error, Result};
 use crate::matrix::{self, Csr};
 use crate::operator::LinearOperator;
@@ -15,15 +14,6 @@ use std::sync::Arc;
 
 /// Rows of a block if the matrix has no natural ones.
 const BLOCK: usize = 4;
-
-/// What is known of a matrix, beyond its entries, that multigrid can use.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Known<'a> {
-    /// The caller's near-null vectors.
-    pub(super) near_null: Option<&'a Arc<NearNull>>,
-    /// The caller's units, if the matrix was scaled.
-    pub(super) units: Option<&'a Units>,
-}
 
 /// A preconditioner that is set up, or a proof that A is not positive definite.
 pub(super) enum Setup<T: Scalar, B: SolverBackend> {

@@ -1,10 +1,10 @@
 //! The stage of conjugate gradients in half the precision, with refinement in full.
 
 use super::SolverBackend;
-use super::core::judge;
 use super::iterated::not_started;
+use super::judging::judge;
 use super::preconditioner::Setup;
-use super::stage::{Ready, Task};
+use super::ready::{Ready, Task};
 use crate::error::{Error, Result};
 use crate::krylov::{Certified, Refinement, Report, SolveOptions};
 use crate::matrix::Csr;

@@ -75,7 +75,7 @@ pub struct SolveReport {
 impl SolveReport {
     /// The report of a solve whose setup was stopped: x is zero, and the residual b, which has this norm.
     pub(crate) fn unstarted(outcome: Outcome, residual_norm: f64, device: &str) -> Self {
-        let blank = super::lone::blank(&device.into(), &Trail::default(), "none", "none");
+        let blank = blank(&device.into(), &Trail::default(), "none", "none");
         let relative_residual = if residual_norm == 0.0 { 0.0 } else { 1.0 };
         Self { outcome, residual_norm, relative_residual, row_wise_residual: relative_residual, ..blank }
     }
@@ -273,4 +273,39 @@ fn word<S: Serializer>(value: &impl std::fmt::Display, serializer: S) -> Result<
 
 fn status<S: Serializer>(outcome: &Option<Outcome>, serializer: S) -> Result<S::Ok, S::Error> {
     outcome.map(|outcome| outcome.status()).serialize(serializer)
+}
+
+/// An empty report, before any solve.
+pub(super) fn blank(
+    device: &Arc<str>,
+    trail: &Trail,
+    format: &'static str,
+    stored: &'static str,
+) -> SolveReport {
+    SolveReport {
+        outcome: Outcome::IterationLimit,
+        method: Method::Auto,
+        preconditioner: PreconditionerChoice::Auto,
+        precision: Precision::Double,
+        iterations: 0,
+        restarts: 0,
+        residual_norm: f64::NAN,
+        relative_residual: f64::NAN,
+        row_wise_residual: f64::NAN,
+        backward_error: None,
+        condition: None,
+        digits: None,
+        normal_residual: None,
+        singularity: None,
+        outside_range: None,
+        unmatched: None,
+        memory_needed: None,
+        bytes_per_iteration: 0,
+        at_once: 1,
+        seconds: Seconds::default(),
+        format,
+        stored,
+        device: Arc::clone(device),
+        trail: Arc::new(trail.clone()),
+    }
 }

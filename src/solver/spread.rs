@@ -5,19 +5,19 @@
 //! do for a single rank. All ranks make the same decisions, since these depend only on the matrix, which each rank has
 //! as a whole, and on sums over all ranks.
 
-use super::agreed::{of_all, ordered, refuse, shares, together};
+use super::agreed::{Share, of_all, ordered, refuse, shares, together};
 use super::builder::Builder;
-use super::choice::{Candidate, Course, Pace};
-use super::core::is_fault;
+use super::choice::{Candidate, Course, Pace, is_fault};
 use super::finite;
 use super::forecast::expected_products;
+use super::hierarchy::Known;
 use super::judging::Judging;
 use super::lone::{self, Lone};
-use super::names::{Method, Precision, PreconditionerChoice as Name, Reorder};
+use super::names::{AUTO, Method, Precision, PreconditionerChoice as Name, Reorder};
 use super::parted::{Block, Stage, Task};
-use super::plan::{AUTO, timed};
-use super::preconditioner::{Known, Setup};
-use super::report::{Decision, Seconds, SolveReport, Trail};
+use super::plan::timed;
+use super::preconditioner::Setup;
+use super::report::{Decision, Seconds, SolveReport, Trail, blank};
 use super::sign::{NEGATED, has_negative_diagonal};
 use super::symmetry;
 use super::watch::{Canceller, Progress, Watch};
@@ -64,18 +64,6 @@ fn stored_as<T: Scalar, V: Scalar + Widen<T>, B: SolverBackend>(
     let (stored, report) = matrix::choose::<T, V, B>(backend, own, options)?.into_parts();
     let values = if V::NAME == T::NAME { String::new() } else { format!(", values in {}", V::NAME) };
     Ok((stored.format(), format!("{report}{values}"), stored))
-}
-
-/// The size of the part that one rank has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Share {
-    /// Unknowns that the rank owns.
-    pub rows: usize,
-    /// Stored entries of its rows.
-    pub nonzeros: usize,
-    /// Entries of x that it needs from other ranks in each product.
-    pub halo: usize,
 }
 
 /// Solves A x = b together with the other ranks of a communicator ([`Builder::build_spread`]). All ranks call the same
@@ -552,7 +540,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         let solver = self.lone.as_mut().and_then(|lone| lone.0.as_mut());
         let Some(solver) = solver else {
             let words = self.space.communicator().gather(Vec::new())?.swap_remove(0);
-            let blank = lone::blank(&self.device, &self.trail, Csr::<T>::NAME, T::NAME);
+            let blank = blank(&self.device, &self.trail, Csr::<T>::NAME, T::NAME);
             return lone::heard(&words, blank);
         };
         let report = solver.solve_on_with(self.space.backend(), b, x, &mut observer);

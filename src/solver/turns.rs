@@ -2,12 +2,13 @@
 
 use super::SolverBackend;
 use super::choice::{Costs, Course, Pace, Turn, When, is_left_out, refuses_factors, refuses_trial};
-use super::core::{Core, judge};
+use super::core::Core;
 use super::judging::Judging;
+use super::judging::judge;
 use super::names::Method;
 use super::nullspace::norm;
+use super::ready::Task;
 use super::report::SolveReport;
-use super::stage::Task;
 use super::watch::Watch;
 use crate::backend::PreconditionSteps;
 use crate::error::{Error, Result};

@@ -331,6 +331,34 @@ fn generate_agrees_with_the_collection() {
     }
 }
 
+/// On a machine without a GPU, where packages are made and tested.
+#[test]
+#[cfg(feature = "cuda")]
+fn devices_tells_which_kernels_came_compiled() {
+    use residua::backend::cuda::compile::{Unit, pack};
+    // A frame of zstd with one block that is stored as it is.
+    let stored = |bytes: &[u8]| {
+        let (length, block) = (bytes.len() as u32, (bytes.len() as u32) << 3 | 1);
+        Ok([&[0x28, 0xb5, 0x2f, 0xfd, 0xa0], &length.to_le_bytes()[..], &block.to_le_bytes()[..3], bytes]
+            .concat())
+    };
+    let units = [Unit::new("memory.cu"), Unit::new("pack.cu")];
+    let packed = pack("12.9", &["sm_80", "sm_90"], &units, |_, _| Ok(vec![7; 100]), stored).unwrap();
+    let f = Folder::new();
+    let told = |bytes: &[u8]| {
+        let path = f.write("residua.kernels", bytes);
+        let output = f.command().arg("devices").env("RESIDUA_KERNELS", path).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let whole = told(&packed);
+    if whole.contains("cuda:0") {
+        return eprintln!("SKIPPED, there is a GPU, whose own kernels are told: {whole}");
+    }
+    assert!(whole.contains("compiled in advance: 2 for sm_80, 2 for sm_90, in"), "{whole}");
+    let cut = told(&packed[..packed.len() - 1]);
+    assert!(cut.contains("its part for sm_90 is damaged"), "{cut}");
+}
+
 #[test]
 fn devices_lists_the_cpu_and_help_helps() {
     let f = Folder::new();

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// Sources with entries, in the order of the header.
-const SOURCES: &[&str] = &["status", "options", "function", "solver", "observe", "spaces", "batch", "report"];
+const SOURCES: &[&str] = &["status", "options", "callback", "held", "solver", "observe", "spaces", "batch", "report"];
 
 fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

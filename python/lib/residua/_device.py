@@ -218,7 +218,7 @@ def engine(a: Any, device: str, dtype: Any, keep: bool, settings: dict[str, Any]
     """A solver for a sparse matrix in GPU memory, with the matrix's shape and type and the number of its GPU.
 
     None if it is not on the GPU that ``device`` names, has another type than ``dtype``, or "auto"
-    finds no compiler for kernels: the matrix is then copied through the host.
+    finds neither kernels nor a compiler: the matrix is then copied through the host.
     """
     found = None if device == "cpu" else sparse(a)
     if found is None:
@@ -226,8 +226,10 @@ def engine(a: Any, device: str, dtype: Any, keep: bool, settings: dict[str, Any]
     ordinal = ordinal_of(found.values)
     if device not in ("auto", f"cuda:{ordinal}") and (device, ordinal) != ("cuda", 0):
         return None
-    if device == "auto" and "compiler_missing" in _residua.devices()[2]:
-        return None
+    if device == "auto":
+        _, gpus, software = _residua.devices()
+        if "compiler_missing" in software and not gpus[ordinal]["kernels"]:
+            return None
     first, second, values = places = [place(array) for array in found[2:]]
     if values.dtype.name not in VALUES or (dtype is not None and values.dtype != dtype):
         return None

@@ -222,8 +222,9 @@ def devices() -> list[dict[str, Any]]:
     -------
     list of dict
         "name" is the value for ``device=``. The CPU has "threads", and "cuda" with the releases of the driver, of the
-        compiler and of cuDSS (which factorises on a GPU; nothing else needs it), or the reason why one is missing;
-        GPUs have "product", "memory" (bytes) and "capability".
+        compiler and of cuDSS (which factorises on a GPU; nothing else needs it), or the reason why one is missing, and
+        "kernels", how many kernel files came compiled with this package, by chip; GPUs have "product", "memory"
+        (bytes), "capability", and "kernels", how many of them are for it (others are compiled at first use).
 
     Examples
     --------

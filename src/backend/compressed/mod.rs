@@ -11,7 +11,7 @@ mod order;
 mod parts;
 
 pub use found::*;
-pub(crate) use order::ordered_by_length;
+pub(crate) use order::{COMPRESSED_WINDOW, ordered_by_length};
 pub use order::{WindowOrder, WindowOrderRef};
 pub use parts::*;
 
@@ -21,9 +21,6 @@ use crate::scalar::{Element, Offset, Scalar};
 
 /// The number of rows in a slice.
 pub(crate) const SECTION: usize = 32;
-
-/// The number of rows in a window, within which rows may be sorted by length.
-pub(crate) const COMPRESSED_WINDOW: usize = 256;
 
 /// The number of entries in a tile of the balanced form.
 pub(crate) const BALANCED_TILE: usize = 2048;

@@ -1,8 +1,10 @@
 //! The order of rows within windows, by length.
 
-use super::COMPRESSED_WINDOW;
 use crate::backend::{Backend, Host};
 use crate::parallel::prelude::*;
+
+/// The number of rows in a window, within which rows may be sorted by length.
+pub(crate) const COMPRESSED_WINDOW: usize = 256;
 
 /// An order of the rows within windows of 256: for each position, the number of a row within its window. Only this
 /// crate creates it, and each row of a window occurs once, so kernels may write `y` through it from many threads, and

@@ -4,9 +4,10 @@ use super::launch::kernels;
 use super::slice::Slice;
 use super::sparse::alike;
 use super::{Cuda, tuning};
-use crate::backend::{Backend, ClassicalSteps, Host, OffsetsRef, Primitives, offsets_of};
+use crate::backend::{
+    Backend, ClassicalSteps, CsrArrays, CsrParts, Offsets, OffsetsRef, Primitives, offsets_of,
+};
 use crate::error::Result;
-use crate::matrix::Csr;
 use crate::scalar::Scalar;
 
 mod kernel {
@@ -106,9 +107,6 @@ mod kernel {
     }
 }
 
-/// The maximum number of weights in a row: the kernels use one lane for each.
-const MOST_WEIGHTS: usize = 32;
-
 /// Rows with space for `width` entries each.
 struct Wide<T: Scalar> {
     width: usize,
@@ -125,40 +123,24 @@ impl<T: Scalar> Wide<T> {
     }
 
     /// Returns the matrix of these rows.
-    fn packed(self, cuda: Cuda, columns: usize) -> Result<Csr<T, Cuda>> {
+    fn packed(self, cuda: Cuda) -> Result<CsrArrays<T, Cuda>> {
         let rows = self.lengths.len() - 1;
         let (offsets, entries) = offsets_of(&cuda, &self.lengths)?;
         let (mut indices, mut values) = (cuda.buffer(entries)?, cuda.buffer(entries)?);
         let (shape, width) = (tuning::classical_rows(cuda.0.chip, rows), self.width as u32);
         let (from, to) = ((&self.columns, &self.values), offsets.as_ref());
         kernel::packed_rows(cuda, shape, rows as u64, width, from.0, from.1, to, &mut indices, &mut values)?;
-        Ok(Csr::from_parts_unchecked(rows, columns, offsets, indices, values))
+        Ok((offsets, indices, values))
     }
-}
-
-/// Returns the columns on which rows depend strongly. The values are meaningless.
-fn dependences_of<T: Scalar>(cuda: Cuda, a: &Csr<T, Cuda>, strength: f64) -> Result<Csr<f32, Cuda>> {
-    let (n, parts, threshold) = (a.rows(), a.parts(), T::Real::from_f64(strength));
-    let shape = || tuning::classical_rows(cuda.0.chip, n + 1);
-    let mut lengths = cuda.buffer::<u32>(n + 1)?;
-    let (offsets, indices, values) = (parts.offsets, parts.indices, parts.values);
-    kernel::dependence_lengths(cuda, shape(), n as u64, offsets, indices, values, threshold, &mut lengths)?;
-    let (starts, entries) = offsets_of(&cuda, &lengths)?;
-    let mut dependences = cuda.buffer(entries)?;
-    alike(cuda, offsets, starts.as_ref(), |offsets, starts| {
-        let to = &mut dependences;
-        kernel::dependence_entries(cuda, shape(), n as u64, offsets, indices, values, threshold, starts, to)
-    })?;
-    Ok(Csr::from_parts_unchecked(n, n, starts, dependences, cuda.zeros(entries)?))
 }
 
 /// Returns the number of each coarse unknown (`u32::MAX` for others), and how many coarse unknowns there are.
 fn coarse_unknowns<T: Scalar>(
     cuda: Cuda,
-    dependences: &Csr<f32, Cuda>,
+    depends: CsrParts<'_, f32, Cuda>,
+    influences: CsrParts<'_, f32, Cuda>,
 ) -> Result<(<Cuda as Backend>::Vec<u32>, usize)> {
-    let influences = dependences.transpose(&cuda)?;
-    let (n, depends, influences) = (dependences.rows(), dependences.parts(), influences.parts());
+    let n = depends.rows;
     let (rows, shape) = (n as u64, || tuning::classical_rows(cuda.0.chip, n + 1));
     let (mut state, mut chosen) = (cuda.buffer::<u32>(n)?, cuda.buffer::<u32>(n)?);
     let mut undecided = cuda.zeros::<u32>(1)?;
@@ -207,36 +189,69 @@ fn coarse_unknowns<T: Scalar>(
 }
 
 impl ClassicalSteps for Cuda {
-    fn classical_prolongation<T: Scalar>(
+    /// One for each lane.
+    const MOST_WEIGHTS: usize = 32;
+
+    fn strong_columns<T: Scalar>(
         &self,
-        a: &Csr<T, Self>,
+        a: CsrParts<'_, T, Self>,
         strength: f64,
+    ) -> Result<(Offsets<Self>, Self::Vec<u32>)> {
+        let (cuda, n, threshold) = (*self, a.rows, T::Real::from_f64(strength));
+        let shape = || tuning::classical_rows(cuda.0.chip, n + 1);
+        let mut lengths = cuda.buffer::<u32>(n + 1)?;
+        let CsrParts { offsets, indices, values, .. } = a;
+        kernel::dependence_lengths(
+            cuda,
+            shape(),
+            n as u64,
+            offsets,
+            indices,
+            values,
+            threshold,
+            &mut lengths,
+        )?;
+        let (starts, entries) = offsets_of(&cuda, &lengths)?;
+        let mut columns = cuda.buffer(entries)?;
+        alike(cuda, offsets, starts.as_ref(), |offsets, starts| {
+            let to = &mut columns;
+            kernel::dependence_entries(
+                cuda,
+                shape(),
+                n as u64,
+                offsets,
+                indices,
+                values,
+                threshold,
+                starts,
+                to,
+            )
+        })?;
+        Ok((starts, columns))
+    }
+
+    fn extended_interpolation<T: Scalar>(
+        &self,
+        a: CsrParts<'_, T, Self>,
+        strong: CsrParts<'_, f32, Self>,
+        influences: CsrParts<'_, f32, Self>,
         weights: usize,
-    ) -> Result<Csr<T, Self>> {
-        let cuda = *self;
-        let on_host = || -> Result<Csr<T, Self>> {
-            Host.classical_prolongation(&a.to_host(self)?, strength, weights)?.into_backend(self)
-        };
-        if weights > MOST_WEIGHTS {
-            return on_host();
-        }
-        let (n, parts) = (a.rows(), a.parts());
-        let dependences = dependences_of(cuda, a, strength)?;
-        let (numbers, count) = coarse_unknowns::<T>(cuda, &dependences)?;
+    ) -> Result<Option<(CsrArrays<T, Self>, usize)>> {
+        let (cuda, n) = (*self, a.rows);
+        let (numbers, count) = coarse_unknowns::<T>(cuda, strong, influences)?;
         let mut wide = Wide::<T>::new(cuda, n, weights)?;
         // A second launch with larger tables is only for the few rows with many unknowns around them.
         for large in [false, true] {
             let mut beyond = cuda.zeros::<u32>(1)?;
             let shape = tuning::classical_warps(cuda.0.chip, n, large);
-            let strong = dependences.parts();
-            alike(cuda, parts.offsets, strong.offsets, |offsets, starts| {
+            alike(cuda, a.offsets, strong.offsets, |offsets, starts| {
                 kernel::extended_rows(
                     cuda,
                     shape,
                     n as u64,
                     offsets,
-                    parts.indices,
-                    parts.values,
+                    a.indices,
+                    a.values,
                     starts,
                     strong.indices,
                     &numbers,
@@ -249,19 +264,23 @@ impl ClassicalSteps for Cuda {
                 )
             })?;
             if cuda.value(&beyond)? == 0 {
-                return wide.packed(cuda, count);
+                return Ok(Some((wide.packed(cuda)?, count)));
             }
         }
-        on_host()
+        Ok(None)
     }
 
-    fn with_fewer_weights<T: Scalar>(&self, p: &Csr<T, Self>, weights: usize) -> Result<Csr<T, Self>> {
-        let (cuda, n, parts) = (*self, p.rows(), p.parts());
+    fn with_fewer_weights<T: Scalar>(
+        &self,
+        p: CsrParts<'_, T, Self>,
+        weights: usize,
+    ) -> Result<CsrArrays<T, Self>> {
+        let (cuda, n) = (*self, p.rows);
         let mut wide = Wide::<T>::new(cuda, n, weights)?;
         let shape = tuning::classical_rows(cuda.0.chip, n);
-        let (starts, columns, values, most) = (parts.offsets, parts.indices, parts.values, weights as u32);
+        let (starts, columns, values, most) = (p.offsets, p.indices, p.values, weights as u32);
         let Wide { lengths, columns: to, values: values_to, .. } = &mut wide;
         kernel::fewer_weights(cuda, shape, n as u64, starts, columns, values, most, lengths, to, values_to)?;
-        wide.packed(cuda, p.columns())
+        wide.packed(cuda)
     }
 }

@@ -133,6 +133,14 @@ impl Cuda {
         })
     }
 
+    /// Why the device can't be used, if neither this package has kernels for it nor a compiler is found.
+    pub fn lacks_kernels(&self) -> Option<String> {
+        match packed_kernels(self.0.chip.capability) {
+            Ok(Some(_)) => None,
+            _ => Compiler::get().err().map(|error| error.to_string()),
+        }
+    }
+
     /// Returns how soon a unit can be used.
     pub(super) fn readiness(self, unit: &Unit) -> Readiness {
         let chip = self.0.chip.capability;
@@ -155,9 +163,13 @@ impl Cuda {
         launched.map(|((unit, name, _), _)| (unit.source(), *name)).collect()
     }
 
-    /// Returns whether the device can run all blocks of a launch at the same time.
+    /// Returns whether the device can run all blocks of a launch at the same time. A kernel that is in no package and
+    /// cannot be compiled is held by no device, so that the caller takes another way.
     pub(super) fn holds(self, unit: Unit, name: &'static str, shape: &Shape) -> Result<bool> {
-        let kernel = self.kernel(shape.unit(unit), name, shape)?;
+        let kernel = match self.kernel(shape.unit(unit), name, shape) {
+            Err(Error::Cuda(CudaError::NoCompiler { .. })) => return Ok(false),
+            kernel => kernel?,
+        };
         match shape.together {
             // The driver returns an error for a cluster size that it does not support.
             Together::Cluster => Ok(self.clusters(kernel.function, shape, shape.blocks)?.unwrap_or(0) > 0),

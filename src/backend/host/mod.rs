@@ -12,6 +12,7 @@ mod chunks;
 mod coarsen;
 mod compressed;
 mod convert;
+mod factor;
 mod graph;
 mod grid;
 mod grid_linear;
@@ -54,6 +55,3 @@ pub(crate) use precondition::inverse_weight;
 /// The CPU, through rayon's global thread pool (`RAYON_NUM_THREADS` sets its size).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Host;
-
-/// There is no library: `direct` factorises on the host.
-impl super::FactorSteps for Host {}

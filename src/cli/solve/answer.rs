@@ -2,13 +2,35 @@
 
 use super::Arguments;
 use super::rhs::Origin;
-use super::run::Solved;
 use crate::cli::load::twice;
+use crate::error::Error;
 use crate::krylov::Outcome;
 use crate::market::{Field, Header};
 use crate::solver::{self, Singularity, SolveReport, Trail};
 use serde::Serialize;
 use std::sync::Arc;
+
+/// All solutions.
+pub(super) struct Solved<T> {
+    pub(super) columns: Vec<Column>,
+    /// The solutions, one column after another, in the order of the file.
+    pub(super) x: Vec<T>,
+    pub(super) bytes_per_iteration: usize,
+    /// Seconds of all iterations together.
+    pub(super) iterating: f64,
+    /// The report of the last right-hand side.
+    pub(super) last: SolveReport,
+}
+
+impl<T> Solved<T> {
+    /// Collects the solutions and reports of all right-hand sides.
+    pub(super) fn new(columns: Vec<Column>, x: Vec<T>, mut reports: Vec<SolveReport>) -> crate::Result<Self> {
+        let bytes_per_iteration = reports.iter().map(|report| report.bytes_per_iteration).max().unwrap_or(0);
+        let iterating = reports.iter().map(|report| report.seconds.iterating).sum();
+        let last = reports.pop().ok_or_else(|| Error::InvalidArgument("no right-hand side".into()))?;
+        Ok(Self { columns, x, bytes_per_iteration, iterating, last })
+    }
+}
 
 /// The JSON of `residua solve`. With several right-hand sides, the fields of a single one (status, iterations,
 /// residual, error, history) are those of the worst at the top, and those of each in `right_hand_sides`.

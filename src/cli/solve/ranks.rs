@@ -1,10 +1,10 @@
 //! `residua solve --ranks N`: starts the processes, and runs in each of them; also runs in processes that MPI has
 //! started.
 
-use super::answer::{Answer, Column, Rank, Seconds};
+use super::answer::{Answer, Column, Rank, Seconds, Solved};
 use super::page::Portrait;
 use super::rhs::{Columns, RightHandSides};
-use super::run::{Solved, about, relative_error, tell, timed, write};
+use super::run::{about, relative_error, tell, timed, write};
 use super::words::Story;
 use super::{Arguments, Sinks, is_complex_system};
 use crate::backend::Communicator;

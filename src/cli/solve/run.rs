@@ -1,6 +1,6 @@
 //! The steps from a file to a solution.
 
-use super::answer::{Answer, Column, Seconds, history_csv};
+use super::answer::{Answer, Column, Seconds, Solved, history_csv};
 use super::forecast;
 use super::page::{Portrait, page};
 use super::rhs::{self, Columns, RightHandSides};
@@ -166,28 +166,6 @@ pub(super) fn write<T: Scalar<Real = f64>>(
         sink.write_json(answer)?;
     }
     Ok(())
-}
-
-/// All solutions.
-pub(super) struct Solved<T> {
-    pub(super) columns: Vec<Column>,
-    /// The solutions, one column after another, in the order of the file.
-    pub(super) x: Vec<T>,
-    pub(super) bytes_per_iteration: usize,
-    /// Seconds of all iterations together.
-    pub(super) iterating: f64,
-    /// The report of the last right-hand side.
-    pub(super) last: SolveReport,
-}
-
-impl<T> Solved<T> {
-    /// Collects the solutions and reports of all right-hand sides.
-    pub(super) fn new(columns: Vec<Column>, x: Vec<T>, mut reports: Vec<SolveReport>) -> crate::Result<Self> {
-        let bytes_per_iteration = reports.iter().map(|report| report.bytes_per_iteration).max().unwrap_or(0);
-        let iterating = reports.iter().map(|report| report.seconds.iterating).sum();
-        let last = reports.pop().ok_or_else(|| Error::InvalidArgument("no right-hand side".into()))?;
-        Ok(Self { columns, x, bytes_per_iteration, iterating, last })
-    }
 }
 
 /// The result of a solve whose setup was stopped: x is the starting vector.

@@ -1,11 +1,13 @@
 //! Elimination within one front of an unsymmetric matrix.
 
-use super::wide::WIDE;
 use crate::direct::Factorable;
 use crate::parallel::prelude::*;
 use crate::parallel::vectorised;
 use crate::scalar::Real;
 use crate::work::Meter;
+
+/// Fronts with at least this many columns of their own are wide.
+pub(super) const WIDE: usize = 160;
 
 /// Up to this number of columns are eliminated one by one.
 const NARROW: usize = 16;

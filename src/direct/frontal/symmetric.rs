@@ -10,8 +10,7 @@
 //! is searched for in it, and the columns after a block of pivots are updated together, as in LAPACK's `sytrf`. Only
 //! lower triangles are read; entries above them have no meaning.
 
-use super::dense::{PLAIN, subtract_columns};
-use super::wide::WIDE;
+use super::dense::{PLAIN, WIDE, subtract_columns};
 use crate::direct::Factorable;
 use crate::parallel::prelude::*;
 use crate::parallel::{Cut, vectorised};

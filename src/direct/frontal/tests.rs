@@ -1,6 +1,6 @@
 //! Tests of factors of matrices whose structures exercise all paths of the elimination of a front.
 
-use super::super::factor::columns_of_transpose;
+use super::super::steps::columns_of_transpose;
 use super::symmetric::TWO;
 use super::tree::NONE;
 use super::{Frontal, Tree};

@@ -1,7 +1,7 @@
 //! The symbolic factorisation: supernodes of the factor of A + A^T, their rows, and the assembly tree.
 
-use super::super::factor::as_reason;
 use super::super::report::Reason;
+use super::super::steps::as_reason;
 use crate::direct::Factorable;
 use crate::graph::{Adjacency, Permutation};
 use crate::matrix::Csr;

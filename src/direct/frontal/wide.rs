@@ -31,9 +31,6 @@ use crate::work::Meter;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Fronts with at least this many columns of their own are wide.
-pub(super) const WIDE: usize = 160;
-
 /// The largest entry of L that is accepted in the rows of the front's own columns: the inverse of the threshold of 0.01
 /// that is usual for symmetric matrices (Duff, Hogg and Lopez, as above).
 const LARGEST: f64 = 100.0;

@@ -1,9 +1,10 @@
 //! Chooses the next kind of factorisation.
 
 use super::super::analysis;
-use super::super::factor::{Factor, caught};
+use super::super::factor::Factor;
 use super::super::options::Kind;
 use super::super::report::Reason;
+use super::super::steps::caught;
 use super::Direct;
 use crate::direct::Factorable;
 use crate::work;

@@ -5,11 +5,12 @@ mod outcome;
 mod quick;
 
 use super::analysis::{self, Analysis};
-use super::factor::{Factor, caught};
+use super::factor::Factor;
 use super::goal::{Goal, Weights, norm};
 use super::options::{DirectOptions, Kind};
-use super::refine::{FEW, Refined, norms, refine};
+use super::refine::{Refined, norms, refine};
 use super::report::{DirectReport, Reason};
+use super::steps::{FEW, caught};
 use super::structures::Structures;
 use crate::direct::Factorable;
 use crate::error::{Error, Result};

@@ -1,13 +1,14 @@
 //! The conclusions about x and A: accuracy, condition number and singularity.
 
 use super::super::condition::{forward_error, inverse_norm, scaled_condition};
-use super::super::factor::{Factor, caught};
+use super::super::factor::Factor;
 use super::super::goal::{Goal, Weights};
 use super::super::inverse::{column_units, is_inverse};
 use super::super::null::{NULL_UNITS, nearest_to_null};
 use super::super::options::Kind;
 use super::super::refine::{AT_ROUNDING, LEAST, Refined, largest, residual};
 use super::super::report::{DirectReport, Reason, Singularity};
+use super::super::steps::caught;
 use super::Direct;
 use crate::direct::Factorable;
 use crate::scalar::Real;

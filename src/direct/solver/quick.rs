@@ -3,8 +3,8 @@
 use super::Direct;
 use crate::backend::with_offsets;
 use crate::direct::Factorable;
-use crate::direct::factor::caught;
 use crate::direct::goal::{Weights, inverses};
+use crate::direct::steps::caught;
 use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};

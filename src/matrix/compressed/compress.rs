@@ -8,9 +8,9 @@ use crate::backend::{
 };
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
+use crate::matrix::kept::Kept;
 use crate::matrix::lengths::offsets_of;
 use crate::matrix::stencil::Stencil;
-use crate::matrix::transposed::Kept;
 use crate::scalar::Scalar;
 
 /// The maximum number of entries in the tables of kinds, which must fit the shared memory of a multiprocessor.

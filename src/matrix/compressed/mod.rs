@@ -7,9 +7,9 @@ mod size;
 pub use options::CompressedOptions;
 
 use super::Csr;
-use super::sparse::check_vectors;
+use super::kept::Kept;
+use super::product::check_vectors;
 use super::stencil::Stencil;
-use super::transposed::Kept;
 use crate::backend::{
     Backend, CompressedBody, CompressedColumns, CompressedParts, CompressedSteps, CompressedValues,
     Conversions, Gemv, Host, KindParts, LongParts, Offsets, Op, Products, SectionParts, WindowOrder,

@@ -25,10 +25,11 @@ use crate::backend::{
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, Dia};
 use crate::multigrid::MultigridBackend;
-use crate::multigrid::cycle::{Coarsest, Cycle, Level, LevelMatrix, Stored, Transfer};
+use crate::multigrid::cycle::{Coarsest, Cycle, Level, Stored, Transfer};
 use crate::multigrid::grid;
 use crate::multigrid::on_grid::OnGrid;
 use crate::multigrid::options::{LevelFacts, MultigridFacts};
+use crate::multigrid::smoother::LevelMatrix;
 use crate::operator::LinearOperator;
 use crate::scalar::Scalar;
 use crate::spread::{Edge, Spread, asked_for, halo_beyond};

@@ -9,10 +9,9 @@ use crate::error::Result;
 use crate::matrix::{Csr, multiply};
 use crate::multigrid::MultigridBackend;
 use crate::multigrid::aggregate::Aggregates;
+use crate::multigrid::galerkin::conjugate_transpose;
 use crate::multigrid::options::{LevelFacts, MultigridOptions};
-use crate::multigrid::setup::{
-    MOST_LEVELS, MOST_PRODUCTS, OMEGA, STAGNATION, conjugate_transpose, products_of,
-};
+use crate::multigrid::setup::{MOST_LEVELS, MOST_PRODUCTS, OMEGA, STAGNATION, products_of};
 use crate::multigrid::strength::{Nodes, damping, strong_couplings};
 use crate::multigrid::tentative::{NearNull, tentative};
 use crate::scalar::{Real, Scalar};

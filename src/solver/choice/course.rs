@@ -8,8 +8,21 @@ use super::{Candidate, When};
 use crate::direct::Kind;
 use crate::krylov::{Outcome, Report};
 use crate::prices::budgets::SHARE;
-use crate::solver::core::is_fault;
 use crate::solver::names::{Method, Precision, PreconditionerChoice};
+
+/// Returns whether a solve ended with a fault that another method, another preconditioner or more precision may avoid.
+pub(in crate::solver) fn is_fault(outcome: &Outcome) -> bool {
+    !matches!(
+        outcome,
+        Outcome::Converged
+            | Outcome::LeastSquares
+            | Outcome::PrecisionLimit { .. }
+            | Outcome::Interrupted
+            | Outcome::IterationLimit
+            | Outcome::TimeLimit
+            | Outcome::GivenUp
+    )
+}
 
 /// A method, its preconditioner and its precision.
 type What = (Method, PreconditionerChoice, Precision);

@@ -16,6 +16,7 @@ mod candidate;
 mod course;
 mod distributed;
 mod facts;
+mod listed;
 mod pace;
 mod race;
 #[cfg(test)]
@@ -28,10 +29,11 @@ mod unseen;
 mod wanted;
 
 pub(super) use candidate::{Candidate, Source, When};
-pub(super) use course::{Course, Turn};
+pub(super) use course::{Course, Turn, is_fault};
 pub use facts::SystemFacts;
 pub(super) use facts::{Facts, Hierarchy};
+pub(super) use listed::candidates;
 pub(super) use pace::{Costs, Pace};
 pub(super) use race::is_left_out;
-pub(super) use table::{AS_ASKED, CLASSICAL, GRIDS, MESH, SYMMETRIZED, candidates, in_half};
+pub(super) use table::{AS_ASKED, CLASSICAL, GRIDS, MESH, SYMMETRIZED, in_half};
 pub(super) use unseen::{refuses_factors, refuses_trial};

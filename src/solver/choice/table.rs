@@ -1,7 +1,5 @@
 //! The candidates for each type of system, in the order in which they are tried.
 
-use super::distributed::distributed;
-use super::wanted::wanted;
 use super::{Candidate, Facts, Hierarchy, Source, When};
 use crate::prices::budgets::{
     AT_ONCE, BEFORE_FACTORS, BEFORE_FORECAST, BEFORE_INCOMPLETE, BEFORE_LEVELS_OF_OTHERS, BEFORE_MINRES,
@@ -47,23 +45,6 @@ const SADDLES: &str = "an incomplete factorisation with fill, which suits some s
 pub(in crate::solver) const LEVELS: &str =
     "conjugate gradients are slow here: multigrid takes few iterations";
 
-/// The candidates for a system, in the order in which they are tried.
-pub(in crate::solver) fn candidates(facts: &Facts) -> Vec<Candidate> {
-    match (facts.method, facts.first_method()) {
-        _ if !facts.wanted.is_empty() => wanted(facts),
-        _ if facts.ranks > 1 => distributed(facts),
-        (Method::Direct, _) => vec![Candidate {
-            preconditioner: Name::None,
-            source: Source::Later,
-            ..facts.first(Name::None, AS_ASKED)
-        }],
-        (Method::Auto, Method::Cg) => definite(facts),
-        (Method::Auto, Method::Gmres) => general(facts),
-        (Method::Auto, _) => rectangular(facts),
-        _ => named(facts),
-    }
-}
-
 /// The candidates of a system that is solved with conjugate gradients in half the precision and refined, or solved in
 /// full precision if that fails.
 pub(in crate::solver) fn in_half(facts: &Facts, name: Name) -> Vec<Candidate> {
@@ -106,7 +87,7 @@ fn with_polynomial(facts: &Facts, steps: usize, share: Option<f64>) -> Vec<Candi
 }
 
 /// The candidates of a Hermitian matrix: conjugate gradients, and what follows if A is indefinite or they are slow.
-fn definite(facts: &Facts) -> Vec<Candidate> {
+pub(super) fn definite(facts: &Facts) -> Vec<Candidate> {
     let (n, race) = (facts.columns, facts.races());
     let name = facts.named_or(Name::Jacobi);
     let share = match name {
@@ -185,7 +166,7 @@ fn behind_cg(facts: &Facts) -> Vec<Candidate> {
 }
 
 /// The candidates of a square matrix that is not Hermitian.
-fn general(facts: &Facts) -> Vec<Candidate> {
+pub(super) fn general(facts: &Facts) -> Vec<Candidate> {
     let (n, race, hierarchy) = (facts.columns, facts.races(), facts.hierarchy);
     let name = facts.named_or(Name::Jacobi);
     let most = match name {
@@ -291,7 +272,7 @@ fn behind_gmres(facts: &Facts) -> Vec<Candidate> {
 }
 
 /// The candidates of a matrix that is not square.
-fn rectangular(facts: &Facts) -> Vec<Candidate> {
+pub(super) fn rectangular(facts: &Facts) -> Vec<Candidate> {
     let share =
         (facts.is_underdetermined() || facts.is_overdetermined()).then(|| facts.patience(f64::INFINITY));
     let first = Candidate { share, ..facts.first(facts.named_or(Name::Jacobi), why_first(facts)) };

@@ -8,11 +8,11 @@ mod store;
 use super::SolverBackend;
 use super::builder::Builder;
 use super::choice::{Candidate, Facts, Source, candidates};
-use super::hierarchy::Units;
+use super::hierarchy::{Known, Units};
 use super::iterated::Parts;
 use super::mesh::Mesh;
-use super::names::{Method, Precision, PreconditionerChoice as Name};
-use super::preconditioner::{Known, Setup};
+use super::names::{Method, Precision, PreconditionerChoice as Name, chooses_format};
+use super::preconditioner::Setup;
 use super::report::{Decision, Seconds};
 use super::stage::{Stage, iterated};
 use super::system::Stored;
@@ -23,17 +23,6 @@ use crate::matrix::{ChoiceReport, Csr};
 use crate::scalar::{Element, Scalar};
 use std::time::Instant;
 pub(super) use store::in_one_call;
-
-/// The name with which the solver chooses the format by a model, so that the same matrix always has the same format.
-pub(super) const AUTO: &str = "auto";
-
-/// The name with which the solver chooses the format by timing products.
-pub(super) const MEASURED: &str = "measured";
-
-/// Returns whether the solver chooses the format of this name.
-pub(super) fn chooses_format(name: &str) -> bool {
-    [AUTO, MEASURED].contains(&name)
-}
 
 /// A matrix, prepared for solving.
 pub(super) struct System<T: Scalar, B: SolverBackend> {

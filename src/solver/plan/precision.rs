@@ -8,10 +8,12 @@ use crate::operator::LinearOperator;
 use crate::scalar::{Scalar, Widen};
 use crate::solver::SolverBackend;
 use crate::solver::choice::{AS_ASKED, Facts, candidates, in_half};
+use crate::solver::hierarchy::Known;
 use crate::solver::names::{Method, Precision, PreconditionerChoice as Name};
-use crate::solver::preconditioner::{Known, Setup};
+use crate::solver::preconditioner::Setup;
+use crate::solver::ready::Ready;
 use crate::solver::refined::Refined;
-use crate::solver::stage::{Ready, Stage};
+use crate::solver::stage::Stage;
 use crate::solver::system::Stored;
 use std::sync::Arc;
 

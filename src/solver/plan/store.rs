@@ -1,6 +1,6 @@
 //! Chooses the format of a matrix, and its preconditioner.
 
-use super::{AUTO, MEASURED, Planner, known, timed};
+use super::{Planner, known, timed};
 use crate::backend::PreconditionSteps;
 use crate::error::{Error, Result};
 use crate::matrix::{self, ChoiceOptions, ChoiceReport, Csr, Sell, SparseMatrix};
@@ -10,7 +10,7 @@ use crate::solver::SolverBackend;
 use crate::solver::choice::{CLASSICAL, GRIDS, Hierarchy, MESH, SYMMETRIZED};
 use crate::solver::forecast::{polynomial_may_pay, polynomial_pays};
 use crate::solver::many;
-use crate::solver::names::{Method, PreconditionerChoice as Name, SINGLE_STEPS};
+use crate::solver::names::{AUTO, MEASURED, Method, PreconditionerChoice as Name, SINGLE_STEPS};
 use crate::solver::preconditioner::{Setup, single};
 use crate::solver::report::Decision;
 use std::time::Instant;

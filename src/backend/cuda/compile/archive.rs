@@ -122,11 +122,23 @@ impl Archive {
         };
         let best = |part: &&Part| (part.target.machine_code, part.target.chip());
         let Some(part) = self.parts.iter().filter(fits).max_by_key(best) else { return Ok(None) };
+        self.kernels_of(part).map(Some)
+    }
+
+    /// Reads all of it.
+    ///
+    /// # Errors
+    /// [`CudaError::KernelArchive`] if the file is damaged.
+    pub fn check(&self) -> Result<(), CudaError> {
+        self.parts.iter().try_for_each(|part| self.kernels_of(part).map(drop))
+    }
+
+    fn kernels_of(&self, part: &Part) -> Result<Kernels, CudaError> {
         let packed = self.read(part).map_err(|cause| unfit(&self.path, cause))?;
         let (places, frames) = places(&packed, part)
             .ok_or_else(|| unfit(&self.path, "its lengths do not fit its codes".into()))?;
         let (target, compiler) = (part.target.clone(), self.compiler.clone());
-        Ok(Some(Kernels { target, compiler, path: self.path.clone(), places, frames, packed }))
+        Ok(Kernels { target, compiler, path: self.path.clone(), places, frames, packed })
     }
 
     fn read(&self, part: &Part) -> Result<Vec<u8>, String> {
@@ -241,6 +253,14 @@ fn places(packed: &[u8], part: &Part) -> Option<(Places, Frames)> {
         begin = end;
     }
     (begin == packed.len() && entries.next().is_none()).then_some((places, frames))
+}
+
+/// The archive of the installed program, for all of its chips; none if it has none.
+///
+/// # Errors
+/// [`CudaError::KernelArchive`] if the file is no archive.
+pub fn installed_archive() -> Result<Option<Archive>> {
+    Ok(place::of_archive().map(|path| Archive::open(&path)).transpose()?)
 }
 
 /// Returns the kernels for a chip from the archive of the installed program, which is read at the first call. `None` if

@@ -1,7 +1,7 @@
 //! The units that solves need. `units.txt` lists those of a first solve, which are compiled in advance, and those with
 //! programs. Packages contain these, compiled, and all others that solves can need ([`asked`](super::asked)).
 
-use super::asked::asked_units;
+use super::asked::{asked_units, is_packed};
 use super::{SOURCES, Unit, programs};
 use std::collections::HashSet;
 
@@ -19,7 +19,12 @@ pub fn units_of_an_ordering() -> Vec<Unit> {
     part("ordering").filter_map(parsed).collect()
 }
 
-/// Returns all units that solves can need. Packages contain them in compiled form.
+/// The units that packages contain compiled.
+pub fn packed_units() -> Vec<Unit> {
+    listed_units().into_iter().filter(is_packed).collect()
+}
+
+/// All units that solves can ask for.
 pub fn listed_units() -> Vec<Unit> {
     let lines = ["solve", "ordering", "programs"].into_iter().flat_map(part).filter_map(parsed);
     let mut known = HashSet::new();
@@ -89,6 +94,9 @@ mod tests {
         let (solve, ordering) = (units_of_a_solve(), units_of_an_ordering());
         assert!(!solve.is_empty() && !ordering.is_empty() && solve.len() + ordering.len() < all.len());
         assert!(solve.iter().chain(&ordering).all(|unit| all.contains(unit)));
+        let packed = packed_units();
+        assert!(solve.len() < packed.len() && packed.len() < all.len());
+        assert!(solve.iter().chain(&ordering).all(|unit| packed.contains(unit)));
     }
 
     /// Every line names macros that kernels have. A line with outdated macros would never be used, and the unit that

@@ -22,9 +22,9 @@ mod unit;
 
 pub(super) use ahead::Ahead;
 pub use ahead::CompilingAhead;
-pub use archive::{Archive, Kernels, packed_kernels};
+pub use archive::{Archive, Kernels, installed_archive, packed_kernels};
 pub use catalogue::catalogue;
-pub use list::{listed_units, units_of_a_solve, units_of_an_ordering};
+pub use list::{listed_units, packed_units, units_of_a_solve, units_of_an_ordering};
 pub use nvrtc::Compiler;
 pub use pack::{pack, prepare, write_archive};
 pub(super) use programs::number as program_number;

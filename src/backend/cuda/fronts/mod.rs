@@ -13,192 +13,28 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `schedule` | levels, classes of size and tiles: what is launched |
+//! | `kernels` | the kernels with their arguments |
+//! | `factorise`, `solve` | the launches of a level |
 
+mod factorise;
+mod kernels;
 mod schedule;
+mod solve;
 
-use super::launch::kernels;
-use super::shape::Shape;
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, record, tuning};
 use crate::backend::{Backend, FactorEstimate, Factors, FrontPlan};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
-use schedule::{Level, Schedule, Tiled};
-use std::ops::Range;
+use schedule::Schedule;
 
-mod kernel {
-    use super::*;
-    kernels! {
-        "fronts_small.cu", types(T: Scalar as SCALAR);
-        fn front_entries(
-            entries: u64,
-            values: &Slice<T>,
-            scales: Option<&Slice<f64>>,
-            targets: &Slice<u64>,
-            factors: &mut Slice<T>,
-            largest: &mut Slice<u64>,
-        );
-        fn small_fronts(
-            first: u32,
-            fronts: &Slice<u64>,
-            children: &Slice<u32>,
-            places: &Slice<u32>,
-            factors: &mut Slice<T>,
-            below: &Slice<T>,
-            above: &mut Slice<T>,
-            preference: T::Real,
-            least: T::Real,
-            largest: &Slice<u64>,
-            made_up: &mut Slice<u32>,
-        );
-    }
-    kernels! {
-        "fronts.cu", types(T: Scalar as SCALAR);
-        fn assemble_fronts(
-            first: u32,
-            count: u32,
-            starts: &Slice<u32>,
-            fronts: &Slice<u64>,
-            children: &Slice<u32>,
-            places: &Slice<u32>,
-            factors: &mut Slice<T>,
-            below: &Slice<T>,
-            above: &mut Slice<T>,
-        );
-        fn invert_pivots(
-            first: u32,
-            step: u32,
-            fronts: &Slice<u64>,
-            steps: &Slice<u32>,
-            factors: &mut Slice<T>,
-            preference: T::Real,
-            least: T::Real,
-            largest: &Slice<u64>,
-            made_up: &mut Slice<u32>,
-        );
-        fn divide_fronts(
-            first: u32,
-            count: u32,
-            starts: &Slice<u32>,
-            step: u32,
-            fronts: &Slice<u64>,
-            steps: &Slice<u32>,
-            factors: &mut Slice<T>,
-        );
-        fn update_fronts(
-            first: u32,
-            count: u32,
-            starts: &Slice<u32>,
-            step: u32,
-            fronts: &Slice<u64>,
-            steps: &Slice<u32>,
-            factors: &mut Slice<T>,
-        );
-        fn contribute_fronts(
-            first: u32,
-            count: u32,
-            starts: &Slice<u32>,
-            fronts: &Slice<u64>,
-            factors: &Slice<T>,
-            above: &mut Slice<T>,
-        );
-    }
-    kernels! {
-        "fronts_solve.cu", types(T: Scalar as SCALAR);
-        fn gather_vectors(
-            n: u64,
-            count: u64,
-            from: &Slice<u32>,
-            scales: Option<&Slice<f64>>,
-            b: &Slice<T>,
-            y: &mut Slice<T>,
-        );
-        fn scatter_vectors(
-            n: u64,
-            count: u64,
-            to: &Slice<u32>,
-            scales: Option<&Slice<f64>>,
-            y: &Slice<T>,
-            x: &mut Slice<T>,
-        );
-        fn fronts_up(
-            first: u32,
-            count: u32,
-            fronts: &Slice<u64>,
-            children: &Slice<u32>,
-            places: &Slice<u32>,
-            steps: &Slice<u32>,
-            factors: &Slice<T>,
-            n: u64,
-            all_rows: u64,
-            y: &mut Slice<T>,
-            u: &mut Slice<T>,
-        );
-        fn fronts_down(
-            first: u32,
-            count: u32,
-            fronts: &Slice<u64>,
-            rows: &Slice<u32>,
-            steps: &Slice<u32>,
-            factors: &Slice<T>,
-            n: u64,
-            y: &Slice<T>,
-            x: &mut Slice<T>,
-        );
-        fn large_gather(
-            first: u32,
-            fronts_here: u32,
-            starts: &Slice<u32>,
-            count: u32,
-            fronts: &Slice<u64>,
-            children: &Slice<u32>,
-            places: &Slice<u32>,
-            n: u64,
-            all_rows: u64,
-            y: &mut Slice<T>,
-            u: &mut Slice<T>,
-        );
-        fn large_up(
-            first: u32,
-            fronts_here: u32,
-            starts: &Slice<u32>,
-            step: u32,
-            count: u32,
-            fronts: &Slice<u64>,
-            steps: &Slice<u32>,
-            factors: &Slice<T>,
-            n: u64,
-            all_rows: u64,
-            y: &mut Slice<T>,
-            u: &mut Slice<T>,
-        );
-        fn large_rest(
-            first: u32,
-            fronts_here: u32,
-            starts: &Slice<u32>,
-            count: u32,
-            fronts: &Slice<u64>,
-            rows: &Slice<u32>,
-            factors: &Slice<T>,
-            n: u64,
-            y: &mut Slice<T>,
-            x: &Slice<T>,
-        );
-        fn large_down(
-            first: u32,
-            fronts_here: u32,
-            starts: &Slice<u32>,
-            step: u32,
-            count: u32,
-            fronts: &Slice<u64>,
-            steps: &Slice<u32>,
-            factors: &Slice<T>,
-            n: u64,
-            y: &mut Slice<T>,
-            x: &mut Slice<T>,
-        );
-    }
+/// Launches a kernel in this shape: a call on few lines, since there are many with many arguments.
+macro_rules! launch {
+    ($cuda:expr, $kernel:ident [$shape:expr] $($argument:expr),*) => {
+        kernels::$kernel($cuda, $shape, $($argument),*)
+    };
 }
+use launch;
 
 /// The structure in the device's memory and, after the first factorisation, the factors.
 pub(super) struct Fronts<T: Scalar> {
@@ -280,214 +116,6 @@ impl<T: Scalar> Fronts<T> {
         Ok(made)
     }
 
-    fn tiled(&self, tiled: Tiled) -> (u32, &Slice<u32>, usize) {
-        (tiled.fronts as u32, self.starts.part(tiled.at..tiled.at + tiled.fronts), tiled.blocks)
-    }
-
-    /// Eliminates the own columns of all fronts of a level.
-    fn eliminate(&self, number: usize, level: &Level, numbers: &mut Numbers<T>) -> Result<()> {
-        let Numbers { factors, contributions, largest, made_up } = numbers;
-        let [even, odd] = contributions;
-        let (below, above) = if number.is_multiple_of(2) { (odd, even) } else { (even, odd) };
-        let (preference, least) = self.pivots;
-        let (cuda, fronts, children, places, steps) =
-            (self.cuda, &*self.fronts, &*self.children, &*self.places, &*self.steps);
-        for (class, range) in level.small.iter().enumerate() {
-            kernel::small_fronts(
-                cuda,
-                tuning::fronts_small(size_of::<T>(), class, range.len()),
-                range.start as u32,
-                fronts,
-                children,
-                places,
-                factors,
-                below,
-                above,
-                preference,
-                least,
-                largest,
-                made_up,
-            )?;
-        }
-        let first = level.parted.start as u32;
-        let (count, starts, blocks) = self.tiled(level.assemble);
-        let shape = tuning::fronts_large;
-        kernel::assemble_fronts(
-            cuda,
-            shape(blocks),
-            first,
-            count,
-            starts,
-            fronts,
-            children,
-            places,
-            factors,
-            below,
-            above,
-        )?;
-        for (number, step) in level.steps.iter().enumerate() {
-            let step_number = number as u32;
-            kernel::invert_pivots(
-                cuda,
-                shape(step.fronts),
-                first,
-                step_number,
-                fronts,
-                steps,
-                factors,
-                preference,
-                least,
-                largest,
-                made_up,
-            )?;
-            let (count, starts, blocks) = self.tiled(step.divide);
-            kernel::divide_fronts(
-                cuda,
-                shape(blocks),
-                first,
-                count,
-                starts,
-                step_number,
-                fronts,
-                steps,
-                factors,
-            )?;
-            let (count, starts, blocks) = self.tiled(step.update);
-            kernel::update_fronts(
-                cuda,
-                shape(blocks),
-                first,
-                count,
-                starts,
-                step_number,
-                fronts,
-                steps,
-                factors,
-            )?;
-        }
-        let (count, starts, blocks) = self.tiled(level.contribute);
-        kernel::contribute_fronts(cuda, shape(blocks), first, count, starts, fronts, factors, above)
-    }
-
-    /// Returns the ranges of fronts for which a solve uses a block of threads each, with the number of threads and the
-    /// maximum number of rows in a front.
-    fn whole(level: &Level) -> [(Range<usize>, u32, usize); 3] {
-        let [threads, more] = tuning::FRONT_SOLVES;
-        let last = level.small.len() - 1;
-        let few = level.small[0].start..level.small[last].start;
-        [
-            (few, threads, level.rows[0]),
-            (level.small[last].clone(), more, level.rows[1]),
-            (level.large.clone(), more, level.rows[2]),
-        ]
-    }
-
-    fn up(&self, level: &Level, factors: &Slice<T>, vectors: &mut Vectors<T>) -> Result<()> {
-        let Vectors { count, y, u, .. } = vectors;
-        let (cuda, fronts, children, places, steps) =
-            (self.cuda, &*self.fronts, &*self.children, &*self.places, &*self.steps);
-        let (n, all, many) = (self.n as u64, self.schedule.rows as u64, *count as u32);
-        for (range, threads, rows) in Self::whole(level) {
-            kernel::fronts_up(
-                cuda,
-                Shape::new((range.len() * *count) as u32, threads).class(threads).shared(room::<T>(rows)),
-                range.start as u32,
-                many,
-                fronts,
-                children,
-                places,
-                steps,
-                factors,
-                n,
-                all,
-                y,
-                u,
-            )?;
-        }
-        let first = level.parted.start as u32;
-        let shape = |blocks: usize| tuning::fronts_by_parts(blocks * *count);
-        let (here, starts, blocks) = self.tiled(level.gather);
-        kernel::large_gather(
-            cuda,
-            shape(blocks),
-            first,
-            here,
-            starts,
-            many,
-            fronts,
-            children,
-            places,
-            n,
-            all,
-            y,
-            u,
-        )?;
-        for (number, step) in level.solve_steps.iter().enumerate() {
-            let (here, starts, blocks) = self.tiled(step.up);
-            kernel::large_up(
-                cuda,
-                shape(blocks),
-                first,
-                here,
-                starts,
-                number as u32,
-                many,
-                fronts,
-                steps,
-                factors,
-                n,
-                all,
-                y,
-                u,
-            )?;
-        }
-        Ok(())
-    }
-
-    fn down(&self, level: &Level, factors: &Slice<T>, vectors: &mut Vectors<T>) -> Result<()> {
-        let Vectors { count, y, x, .. } = vectors;
-        let (cuda, fronts, rows, steps) = (self.cuda, &*self.fronts, &*self.rows, &*self.steps);
-        let (n, many) = (self.n as u64, *count as u32);
-        for (range, threads, most) in Self::whole(level) {
-            kernel::fronts_down(
-                cuda,
-                Shape::new((range.len() * *count) as u32, threads).class(threads).shared(room::<T>(most)),
-                range.start as u32,
-                many,
-                fronts,
-                rows,
-                steps,
-                factors,
-                n,
-                y,
-                x,
-            )?;
-        }
-        let first = level.parted.start as u32;
-        let shape = |blocks: usize| tuning::fronts_by_parts(blocks * *count);
-        let (here, starts, blocks) = self.tiled(level.rest);
-        kernel::large_rest(cuda, shape(blocks), first, here, starts, many, fronts, rows, factors, n, y, x)?;
-        for (number, step) in level.solve_steps.iter().enumerate().rev() {
-            let (here, starts, blocks) = self.tiled(step.down);
-            kernel::large_down(
-                cuda,
-                shape(blocks),
-                first,
-                here,
-                starts,
-                number as u32,
-                many,
-                fronts,
-                steps,
-                factors,
-                n,
-                y,
-                x,
-            )?;
-        }
-        Ok(())
-    }
-
     fn numbers(&self) -> Result<Numbers<T>> {
         let cuda = self.cuda;
         let [even, odd] = self.schedule.contributions;
@@ -498,12 +126,6 @@ impl<T: Scalar> Fronts<T> {
             made_up: cuda.uninitialised(1)?,
         })
     }
-}
-
-/// Returns the number of bytes of shared memory for a vector of `rows` rows, rounded up to a power of two, because the
-/// table of loaded kernels has an entry for each size.
-fn room<T: Scalar>(rows: usize) -> usize {
-    rows.next_power_of_two() * size_of::<T>()
 }
 
 fn real<T: Scalar>(value: f64) -> T::Real {
@@ -526,7 +148,7 @@ impl<T: Scalar> Factors<T, Cuda> for Fronts<T> {
         cuda.fill(T::default(), &mut numbers.factors)?;
         cuda.fill(0, &mut numbers.largest)?;
         cuda.fill(0, &mut numbers.made_up)?;
-        kernel::front_entries(
+        kernels::front_entries(
             cuda,
             tuning::front_entries(cuda.0.chip, size_of::<T>(), values.len()),
             values.len() as u64,
@@ -566,14 +188,14 @@ impl<T: Scalar> Factors<T, Cuda> for Fronts<T> {
             Some((rows, columns)) => (Some(&**rows), Some(&**columns)),
             None => (None, None),
         };
-        kernel::gather_vectors(cuda, shape, n, many, &self.from, rows, b, &mut vectors.y)?;
+        kernels::gather_vectors(cuda, shape, n, many, &self.from, rows, b, &mut vectors.y)?;
         for level in &self.schedule.levels {
             self.up(level, &numbers.factors, &mut vectors)?;
         }
         for level in self.schedule.levels.iter().rev() {
             self.down(level, &numbers.factors, &mut vectors)?;
         }
-        kernel::scatter_vectors(cuda, shape, n, many, &self.to, columns, &vectors.x, x)?;
+        kernels::scatter_vectors(cuda, shape, n, many, &self.to, columns, &vectors.x, x)?;
         self.vectors = Some(vectors);
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Constants and launch shapes of products with a stencil on the points of a grid.
 
-use super::{PARTIALS, STENCILS, Shape, compressed_march::compressed_march};
+use super::{PARTIALS, STENCILS, Shape};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
 use crate::backend::{StencilParts, cuda::Cuda};
@@ -198,18 +198,13 @@ pub(in crate::backend::cuda) struct CompressedGrid {
 /// many blocks as the device can hold at a time, and each writes a partial sum. The number of planes per thread is
 /// chosen so that the last wave has enough blocks. `None` if `compressed_stencil.cu` is better: with holes and few
 /// points, and with holes and complex numbers, which were not measured.
-pub(in crate::backend::cuda) fn compressed_grid<T: Scalar>(
+pub(super) fn tiled<T: Scalar>(
     chip: Chip,
     stencil: GridStencil,
     grid: [u32; 3],
     vectors: &[u64],
     end: GridEnd,
 ) -> Option<CompressedGrid> {
-    if matches!(end, GridEnd::Product | GridEnd::Dot)
-        && let Some(march) = compressed_march::<T>(chip, stencil, grid, vectors)
-    {
-        return Some(march);
-    }
     let GridStencil { places, mirrored, holes } = stencil;
     let [points, lines_a_plane, planes] = grid.map(|n| n as usize);
     let few = points * lines_a_plane * planes < FEWEST_OF_PARTS * chip.multiprocessors as usize;

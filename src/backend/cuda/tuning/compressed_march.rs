@@ -2,7 +2,7 @@
 //! memory.
 
 use super::compressed_grid::{self, Holes};
-use super::{CompressedGrid, GRID_HALVED, GRID_HOLES, GRID_MIRRORED, GridStencil, Shape};
+use super::{CompressedGrid, GRID_HALVED, GRID_HOLES, GRID_MIRRORED, GridEnd, GridStencil, Shape};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
 use crate::scalar::Scalar;
@@ -79,11 +79,26 @@ struct Cut {
     slabs: usize,
 }
 
+/// A product on a grid: its launch shape and the kernel's `Grid`. `None` if `compressed_stencil.cu` is better.
+pub(in crate::backend::cuda) fn compressed_grid<T: Scalar>(
+    chip: Chip,
+    stencil: GridStencil,
+    grid: [u32; 3],
+    vectors: &[u64],
+    end: GridEnd,
+) -> Option<CompressedGrid> {
+    let march = match end {
+        GridEnd::Product | GridEnd::Dot => marched::<T>(chip, stencil, grid, vectors),
+        _ => None,
+    };
+    march.or_else(|| compressed_grid::tiled::<T>(chip, stencil, grid, vectors, end))
+}
+
 /// Returns the launch of a product on a grid with these numbers of points per line, lines per plane and planes, with
 /// vectors at these addresses, and the kernel's `Grid`. `None` if the chip can't copy in bulk, if the stencil is in one
 /// plane, if lines are not a multiple of a run or too long for a block to have a few of them, if there are few points,
 /// or if rows may lack any of many stencil points, because blocks would wait for their slowest warp.
-pub(super) fn compressed_march<T: Scalar>(
+fn marched<T: Scalar>(
     chip: Chip,
     stencil: GridStencil,
     [points, lines, planes]: [u32; 3],

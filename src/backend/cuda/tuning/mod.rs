@@ -62,10 +62,9 @@ pub(super) use compressed::{
 };
 
 pub(super) use compressed_grid::{
-    CompressedGrid, GRID_HALVED, GRID_HOLES, GRID_MIRRORED, GridEnd, GridStencil, compressed_grid,
-    grid_classes, marks_pay,
+    CompressedGrid, GRID_HALVED, GRID_HOLES, GRID_MIRRORED, GridEnd, GridStencil, grid_classes, marks_pay,
 };
-pub(super) use compressed_march::march_classes;
+pub(super) use compressed_march::{compressed_grid, march_classes};
 pub(super) use peers::{PART_RANKS, PEERS_MOST, ROWS_BLOCKS, peers, peers_rows, peers_words};
 pub(super) use sources::{gather_sum, per_run, stage_runs, stages_runs, sum_staged};
 pub(super) use sparse::{

@@ -1,20 +1,12 @@
 //! Gaussian elimination of one small dense matrix stored by rows, four columns at a time: each later row is read and
 //! written once for four multiplications an entry.
 
-use super::judge::Solve;
-use super::rows::{Rows, residual};
+use super::judge::{Solve, size};
+use super::rows::{Rows, SUMS, residual};
 use crate::scalar::Scalar;
 
 /// Columns that are eliminated together.
 const TOGETHER: usize = 4;
-/// Partial sums of an inner product, which fill wide registers.
-pub(super) const SUMS: usize = 8;
-
-/// The size by which pivots are compared: |re| + |im|.
-#[inline(always)]
-pub(super) fn size<D: Scalar<Real = f64>>(value: D) -> f64 {
-    if D::COMPLEX { value.re().abs() + value.im().abs() } else { value.re().abs() }
-}
 
 /// The factors of a matrix, and the original position of each of their rows.
 #[derive(Debug, Default)]

@@ -49,7 +49,7 @@ impl<D: Scalar<Real = f64>> Iterated<D> {
             let (mut most, mut finite) = (0.0_f64, true);
             rows.row(n, i).for_each(|_, value| {
                 finite &= value.is_finite();
-                most = most.max(super::dense::size(value.to_double()));
+                most = most.max(super::judge::size(value.to_double()));
             });
             let found = exponent(most).filter(|_| finite);
             sound &= found.is_some();

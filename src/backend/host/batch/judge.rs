@@ -11,9 +11,14 @@
 //! nothing that counts overflows or vanishes. Numbers of W systems lie side by side: the loops over them are the
 //! innermost ones, and vector registers hold several systems.
 
-use super::dense::size;
 use crate::backend::batch::{BESIDE, BatchGoal, LIMITED, NORM_UNITS, POWERS, REFINEMENTS};
 use crate::scalar::Scalar;
+
+/// The size by which pivots are compared: |re| + |im|.
+#[inline(always)]
+pub(super) fn size<D: Scalar<Real = f64>>(value: D) -> f64 {
+    if D::COMPLEX { value.re().abs() + value.im().abs() } else { value.re().abs() }
+}
 
 /// More than what underflow takes from products, and from entries that are so much smaller than the largest of their
 /// row.

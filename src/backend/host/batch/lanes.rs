@@ -77,7 +77,7 @@ impl<D: Scalar<Real = f64>> Entries<D> {
             let (mut most, mut nothing) = ([0.0_f64; LANES], [D::default(); LANES]);
             for values in own.iter() {
                 for lane in 0..LANES {
-                    let size = super::dense::size(values[lane]);
+                    let size = super::judge::size(values[lane]);
                     most[lane] = if size > most[lane] { size } else { most[lane] };
                     // Neither infinities nor NaN times zero are zero.
                     nothing[lane] += values[lane] * D::default();

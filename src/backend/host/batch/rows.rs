@@ -1,9 +1,11 @@
 //! The rows of one system as the caller has them, and products with them.
 
-use super::dense::SUMS;
 use super::judge::power;
 use crate::backend::host::residual::Compensated;
 use crate::scalar::{Real, Scalar};
+
+/// Partial sums of an inner product, which fill wide registers.
+pub(super) const SUMS: usize = 8;
 
 /// The entries of a row: all, or those of some columns.
 #[derive(Clone, Copy)]

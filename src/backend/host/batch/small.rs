@@ -51,7 +51,7 @@ impl<D: Scalar<Real = f64>> Small<D> {
             for i in k..n {
                 let own = &self.entries[i * n + k];
                 for lane in 0..LANES {
-                    let size = super::dense::size(own[lane]);
+                    let size = super::judge::size(own[lane]);
                     let larger = size > best[lane];
                     best[lane] = if larger { size } else { best[lane] };
                     at[lane] = if larger { i as u64 } else { at[lane] };

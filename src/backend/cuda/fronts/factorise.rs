@@ -1,0 +1,44 @@
+//! The elimination of the fronts of a level.
+
+use super::schedule::{Level, Tiled};
+use super::{Fronts, Numbers, kernels, launch};
+use crate::backend::cuda::slice::Slice;
+use crate::backend::cuda::tuning;
+use crate::error::Result;
+use crate::scalar::Scalar;
+
+impl<T: Scalar> Fronts<T> {
+    pub(super) fn tiled(&self, tiled: Tiled) -> (u32, &Slice<u32>, usize) {
+        (tiled.fronts as u32, self.starts.part(tiled.at..tiled.at + tiled.fronts), tiled.blocks)
+    }
+
+    /// Eliminates the own columns of all fronts of a level.
+    pub(super) fn eliminate(&self, number: usize, level: &Level, numbers: &mut Numbers<T>) -> Result<()> {
+        let Numbers { factors, contributions, largest, made_up } = numbers;
+        let [even, odd] = contributions;
+        let (below, above) = if number.is_multiple_of(2) { (odd, even) } else { (even, odd) };
+        let (preference, least) = self.pivots;
+        let (cuda, fronts, children, places, steps) =
+            (self.cuda, &*self.fronts, &*self.children, &*self.places, &*self.steps);
+        for (class, range) in level.small.iter().enumerate() {
+            launch!(cuda, small_fronts[tuning::fronts_small(size_of::<T>(), class, range.len())] range.start as u32,
+                fronts, children, places, factors, below, above, preference, least, largest, made_up)?;
+        }
+        let first = level.parted.start as u32;
+        let (count, starts, blocks) = self.tiled(level.assemble);
+        let shape = tuning::fronts_large;
+        launch!(cuda, assemble_fronts[shape(blocks)] first, count, starts, fronts, children, places, factors, below,
+            above)?;
+        for (number, step) in level.steps.iter().enumerate() {
+            let step_number = number as u32;
+            launch!(cuda, invert_pivots[shape(step.fronts)] first, step_number, fronts, steps, factors, preference,
+                least, largest, made_up)?;
+            let (count, starts, blocks) = self.tiled(step.divide);
+            launch!(cuda, divide_fronts[shape(blocks)] first, count, starts, step_number, fronts, steps, factors)?;
+            let (count, starts, blocks) = self.tiled(step.update);
+            launch!(cuda, update_fronts[shape(blocks)] first, count, starts, step_number, fronts, steps, factors)?;
+        }
+        let (count, starts, blocks) = self.tiled(level.contribute);
+        launch!(cuda, contribute_fronts[shape(blocks)] first, count, starts, fronts, factors, above)
+    }
+}
