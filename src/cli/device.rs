@@ -38,6 +38,13 @@ pub(crate) fn open(name: &str) -> Result<Device, Failure> {
     Ok(name.parse::<crate::solver::Device>()?.open()?)
 }
 
+/// Whether this machine seems to have an NVIDIA GPU. Only files are looked for: starting CUDA takes long.
+#[cfg(feature = "cuda")]
+pub(crate) fn is_there() -> bool {
+    let signs = ["/dev/nvidia0", "/dev/nvidiactl", "/proc/driver/nvidia", "/dev/dxg"];
+    signs.iter().any(|sign| std::path::Path::new(sign).exists())
+}
+
 /// The reason why the CPU will probably have solved this system before a GPU has started, if so.
 #[cfg(feature = "cuda")]
 pub(crate) fn too_small(header: &crate::market::Header) -> Option<String> {

@@ -246,7 +246,8 @@ fn words(info: &Info, arguments: &Arguments) -> String {
         format!("{} x {}, {} nonzeros ({kind})", n(info.rows), n(info.columns), n(info.nonzeros)),
     ]);
     if info.explicit_zeros > 0 {
-        table.row(["".to_string(), format!("{} of them are zero", n(info.explicit_zeros))]);
+        let are = if info.explicit_zeros == 1 { "is a stored zero" } else { "are stored zeros" };
+        table.row(["".to_string(), format!("{} of them {are}", n(info.explicit_zeros))]);
     }
     table.row(["symmetry".to_string(), symmetry(info)]);
     let diagonal = &info.diagonal;
@@ -266,7 +267,7 @@ fn words(info: &Info, arguments: &Arguments) -> String {
     if info.empty_rows + info.empty_columns > 0 {
         table.row([
             "empty".to_string(),
-            format!("{} rows, {} columns", n(info.empty_rows), n(info.empty_columns)),
+            format!("rows: {}, columns: {}", n(info.empty_rows), n(info.empty_columns)),
         ]);
     }
     let bandwidth = match (info.bandwidth_rcm, info.profile, info.profile_rcm) {
@@ -284,15 +285,19 @@ fn words(info: &Info, arguments: &Arguments) -> String {
         table.row(["components".to_string(), n(components)]);
     }
     if let Some(factor) = &info.factor {
-        let (least, most) = (factor.multiplications_minimum_degree, factor.multiplications_nested_dissection);
+        let (degree, dissection) =
+            (factor.multiplications_minimum_degree, factor.multiplications_nested_dissection);
+        let (other, most) = match degree <= dissection {
+            true => (OrderKind::NestedDissection, dissection),
+            false => (OrderKind::MinimumDegree, degree),
+        };
         table.row([
             "factor".to_string(),
             format!(
-                "{} entries, {:.1e} multiplications by {} ({:.2} times those in the other ordering)",
+                "Cholesky: {} entries, {:.1e} multiplications ({}; {other} needs {most:.1e})",
                 count(factor.entries as u64),
                 factor.multiplications,
-                factor.order,
-                if least > most { most / least } else { least / most }
+                factor.order
             ),
         ]);
     }
@@ -312,6 +317,7 @@ fn words(info: &Info, arguments: &Arguments) -> String {
         "format  {} on the CPU: {}\nmethod  {method}: {}\n",
         advice.format, advice.format_reason, advice.method_reason
     );
+    text += "This judges the matrix alone; residua solve --dry-run lists what a solve tries.\n";
     if let Some(spy) = &arguments.spy {
         text += &format!("picture written to {}\n", spy.display());
     }
@@ -377,11 +383,11 @@ fn symmetry(info: &Info) -> String {
 fn dominance(info: &Info) -> String {
     let (rows, weak, strict) = (info.rows.min(info.columns), info.dominant_rows, info.strictly_dominant_rows);
     if strict == rows {
-        "strict in every row".into()
+        "diagonally dominant, strictly in every row".into()
     } else if weak == rows {
-        format!("weak in every row, strict in {}", count(strict as u64))
+        format!("diagonally dominant in every row, strictly in {}", count(strict as u64))
     } else {
-        format!("in {} of {} rows", count(weak as u64), count(rows as u64))
+        format!("diagonally dominant in {} of {} rows", count(weak as u64), count(rows as u64))
     }
 }
 
@@ -397,7 +403,7 @@ fn histogram(lengths: &Lengths) -> String {
         table.row([range, count(bin.rows as u64), "#".repeat(bar)]);
     }
     format!(
-        "{table}shortest {}, longest {}, mean {:.1}, variation {:.2}\n",
+        "{table}shortest {}, longest {}, mean {:.1}, standard deviation / mean {:.2}\n",
         lengths.min, lengths.max, lengths.mean, lengths.variation
     )
 }

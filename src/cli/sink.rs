@@ -29,6 +29,14 @@ impl Sink {
         if sink.is_stdout() && stdout_was_closed() {
             return Err(Failure::about(path, "standard output is closed, so a result would be lost"));
         }
+        if let Some(folder) =
+            path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists())
+        {
+            return Err(Failure::about(
+                path,
+                format!("it cannot be written: there is no folder {}", folder.display()),
+            ));
+        }
         // Opening and closing a pipe would end it for its reader.
         if path.metadata().map_or(true, |data| data.is_file() || data.is_dir()) {
             Output::create(path)?;

@@ -10,8 +10,8 @@ use std::path::Path;
 const LOOKED_AT: usize = 512;
 
 /// The reason for taking no matrix from such a file.
-pub(super) const NO_MATRIX: &str = "not a Matrix Market file: plain numbers are read as right-hand sides, and as a matrix \
-    the first line must start with `%%MatrixMarket matrix`";
+pub(super) const NO_MATRIX: &str = "not a Matrix Market file, which starts with `%%MatrixMarket matrix`: a file of \
+    plain numbers can only be a right-hand side";
 
 /// Words of a line, before a comment.
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {

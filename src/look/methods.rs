@@ -122,7 +122,10 @@ impl Look {
         let (fit, reason) = if !self.is_square() {
             (Fit::Impossible, "it needs a square matrix".into())
         } else if self.kind.is_hermitian() {
-            (Fit::Possible, "shorter recurrences suffice for a Hermitian matrix".into())
+            (
+                Fit::Possible,
+                "it works, but minres or cg take less memory and time for a Hermitian matrix".into(),
+            )
         } else if self.is_structurally_singular() {
             (
                 Fit::Possible,
@@ -142,7 +145,11 @@ impl Look {
         } else if self.is_structurally_singular() {
             (Fit::Suits, "least squares: the matrix is singular, so most b have no solution".into())
         } else {
-            (Fit::Possible, "it works for any matrix, but the condition number counts squared".into())
+            (
+                Fit::Possible,
+                "it works for any matrix, but slowly: iterations grow with the condition number squared"
+                    .into(),
+            )
         };
         MethodFit { method: "lsmr", fit, reason }
     }
@@ -197,7 +204,7 @@ impl Look {
         } else if blocks > 1 {
             (Fit::Suits, format!("block by block: the matrix has {} diagonal blocks", count(blocks as u64)))
         } else {
-            (Fit::Suits, "it works for any regular matrix".into())
+            (Fit::Suits, "it works for any matrix that is not singular, and says so if it is".into())
         };
         MethodFit { method: "lu", fit, reason }
     }

@@ -58,10 +58,12 @@ impl Look {
         let empty = facts.empty_rows + facts.empty_columns;
         (empty > 0).then(|| {
             format!(
-                "{} rows and {} columns are empty: an empty row is an equation 0 = b_i, an empty column an unknown \
-                 without an equation.",
+                "{} {} and {} {} empty: an empty row is an equation 0 = b_i, an empty column an unknown without an \
+                 equation.",
                 n(facts.empty_rows),
-                n(facts.empty_columns)
+                plural(facts.empty_rows, "row", "rows"),
+                n(facts.empty_columns),
+                plural(facts.empty_columns, "column are", "columns are")
             )
         })
     }
@@ -229,8 +231,8 @@ impl Look {
         let (rows, columns) = (self.row_decades(), self.column_decades());
         (rows.max(columns) >= WIDE).then(|| {
             format!(
-                "The largest entries of rows differ by {rows:.0} decades, those of columns by {columns:.0}: scale the \
-                 matrix before you solve or judge a residual."
+                "The largest entries of rows differ by {rows:.0} decades, those of columns by {columns:.0}: ||b - A x|| \
+                 says little about rows with small entries, unless each row is divided by its norm (row-wise residual)."
             )
         })
     }

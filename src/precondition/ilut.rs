@@ -215,8 +215,8 @@ fn factorise<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Rows<T>> {
             if done as f64 > most_work {
                 let share = i as f64 / n as f64;
                 return Err(Error::Unsupported(format!(
-                    "so expensive an incomplete factorisation: it has taken {done} multiplications for {:.0} % of \
-                     the rows",
+                    "so expensive an incomplete factorisation: {:.2e} multiplications for {:.0} % of the rows",
+                    done as f64,
                     100.0 * share
                 )));
             }

@@ -46,7 +46,7 @@ impl Builder {
     /// As [`Builder::build`].
     pub fn build_on<T: Solvable, B: SolverBackend>(&self, backend: &B, a: Csr<T, B>) -> Result<Solver<T>> {
         self.check()?;
-        self.on(backend, a, None)
+        self.on(backend, a, self.placed_because.clone())
     }
 
     fn on<T: Solvable, B: SolverBackend>(

@@ -57,6 +57,10 @@ pub struct Builder {
     pub(super) right_hand_sides: usize,
     pub(super) updates: bool,
     pub(super) symmetry: Option<Symmetry>,
+    /// How a symmetry is known that was not looked for.
+    pub(super) known_from: &'static str,
+    /// Why the backend of [`Builder::build_on`] was taken, for the trail.
+    pub(super) placed_because: Option<String>,
     pub(super) near_null: Option<Arc<NearNull>>,
     pub(super) condition: bool,
     pub(super) null_space: NullSpaceWish,
@@ -83,6 +87,8 @@ impl Default for Builder {
             right_hand_sides: 1,
             updates: false,
             symmetry: None,
+            known_from: "as given",
+            placed_because: None,
             near_null: None,
             condition: false,
             null_space: NullSpaceWish::Auto,
@@ -227,6 +233,20 @@ impl Builder {
     /// [`Symmetry::Hermitian`]. Both triangles must be given all the same. Default: not known.
     pub fn symmetry(mut self, known: Symmetry) -> Self {
         self.symmetry = Some(known);
+        self
+    }
+
+    /// [`Builder::symmetry`], known from the header of a file.
+    #[cfg(feature = "cli")]
+    pub(crate) fn symmetry_of_file(mut self, known: Symmetry) -> Self {
+        self.known_from = "says the file";
+        self.symmetry(known)
+    }
+
+    /// The reason why the CPU computes, for the trail.
+    #[cfg(feature = "cli")]
+    pub(crate) fn placed_because(mut self, reason: Option<&str>) -> Self {
+        self.placed_because = reason.map(Into::into);
         self
     }
 

@@ -103,8 +103,8 @@ impl Device {
         let bytes =
             12.0 * entries as f64 * ITERATIONS * (rows as f64).sqrt() * right_hand_sides.max(1) as f64;
         (bytes < STARTING).then(|| {
-            "the system is so small that the CPU is probably done before a GPU has started (device cuda uses \
-             it anyway)"
+            "the system is too small for a GPU to pay, the CPU is done before one has started (device cuda uses it \
+             anyway)"
                 .into()
         })
     }

@@ -104,7 +104,7 @@ impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
         };
         let made = Self { basis, ratio, scalar: backend.zeros(1)?, hermitian };
         if made.is_given() {
-            made.check(backend, a)?;
+            made.check(backend, a, matches!(wish, NullSpaceWish::Constants))?;
         }
         let decision = Some(Decision::new("null space", chosen, why));
         Ok(FoundNull { space: Some(made), decision })
@@ -126,7 +126,7 @@ impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
     }
 
     /// Refuses vectors that A does not map to zero.
-    fn check(&self, backend: &B, a: &Csr<T, B>) -> Result<()> {
+    fn check(&self, backend: &B, a: &Csr<T, B>, constants: bool) -> Result<()> {
         let (size, mut product) = (norm(backend, a.parts().values)?, backend.zeros(a.rows())?);
         let mut refuse = |v: &B::Slice<T>, which: String| {
             a.apply(backend, v, &mut product)?;
@@ -136,19 +136,19 @@ impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
                 return Ok(());
             }
             Err(Error::InvalidArgument(format!(
-                "null space: {which} is no null vector, since ||A v|| is {:.1e} ||A|| ||v||",
+                "{which} not in the null space of A: ||A v|| is {:.1e} ||A|| ||v||, rounding alone makes it {unit:.0e}",
                 left / (size * length)
             )))
         };
         match &self.basis {
-            Basis::Vectors(vectors) => {
-                vectors.iter().enumerate().try_for_each(|(k, v)| refuse(v, format!("vector {}", k + 1)))
-            }
+            Basis::Vectors(vectors) => vectors.iter().enumerate().try_for_each(|(k, v)| {
+                refuse(v, if constants { "constants are".into() } else { format!("vector {} is", k + 1) })
+            }),
             Basis::Components(labels, _) => {
                 // One vector with a different constant on each component tests all components.
-                let constants = labels.iter().map(|&label| T::from_f64(1.0 + f64::from(label % 17)));
-                let constants = backend.upload(constants.collect::<Vec<_>>())?;
-                refuse(&constants, "a constant on components".into())
+                let v = labels.iter().map(|&label| T::from_f64(1.0 + f64::from(label % 17)));
+                let v = backend.upload(v.collect::<Vec<_>>())?;
+                refuse(&v, "constants on the components of its graph are".into())
             }
         }
     }

@@ -54,13 +54,16 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
     /// it.
     pub(super) fn build(backend: &B, a: Csr<T, B>, wishes: &Builder, why: Option<String>) -> Result<Self> {
         let mut notes = Notes::default();
-        let why = why.unwrap_or_else(|| "the matrix is there".into());
-        notes.decisions.push(Decision::new("device", backend.description(), why));
+        notes.decisions.push(Decision::new("device", backend.description(), why.unwrap_or_default()));
         let mut looked = 0.0;
         timed(&mut looked, || finite::check_matrix(backend, &a))?;
         let found = timed(&mut looked, || symmetry::of(backend, &a, wishes.symmetry, wishes.method))?;
         notes.seconds.look = looked;
-        let known = if found.looked { "looked at" } else { "known beforehand" };
+        let known = match found.looked {
+            true => "looked at",
+            false if a.rows() != a.columns() => "not square",
+            false => wishes.known_from,
+        };
         let decision = Decision::new("symmetry", found.word::<T>(), known);
         notes.decisions.push(Decision { seconds: Some(looked), ..decision });
         Self::new(backend, a, wishes, found, notes)

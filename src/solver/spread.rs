@@ -158,7 +158,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             Some(rows) => symmetry::of_parts::<T, B, C>(&space, (a, rows), wishes.symmetry, wishes.method),
             None => symmetry::of(&Host, a, wishes.symmetry, wishes.method),
         })?;
-        let looked = if found.looked { "looked at" } else { "known beforehand" };
+        let looked = if found.looked { "looked at" } else { wishes.known_from };
         trail.decisions.push(Decision::new("symmetry", found.word::<T>(), looked));
         let alone = if must.is_some() {
             must

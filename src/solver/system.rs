@@ -186,13 +186,13 @@ pub(super) fn reorder<T: Scalar, B: SolverBackend>(
 }
 
 fn words(benefit: Benefit) -> String {
-    format!(
-        "it would save at most {:.0} % of {:.0} products ({}), and costs {}",
-        100.0 * benefit.saving(),
-        benefit.products(),
-        seconds(benefit.gain()),
-        seconds(benefit.price())
-    )
+    let price = seconds(benefit.price());
+    let percent = 100.0 * benefit.saving();
+    if percent < 0.5 {
+        return format!("costs {price}, saves nothing");
+    }
+    let (products, gain) = (benefit.products(), seconds(benefit.gain()));
+    format!("costs {price}, saves at most {percent:.0} % of {products:.0} products ({gain})")
 }
 
 /// Multigrid on a grid has to save at least this fraction of the cost of reordering, by a forecast that counts 1.7

@@ -106,6 +106,8 @@ fn files_that_cannot_be_opened() {
     for rhs in ["missing.mtx", "folder"] {
         refused(&f, &format!("a.mtx --rhs {rhs}"), &[rhs]);
     }
+    refused(&f, "a.mtx --rhs nosuch", &["nosuch: no such file, nor one of the names ones, a-ones"]);
+    refused(&f, "a.mtx --json nosuch/r.json", &["nosuch/r.json: ", "there is no folder nosuch"]);
     // Root can read files without any permission.
     #[cfg(unix)]
     {

@@ -387,7 +387,7 @@ fn a_matrix_is_taken_over_or_copied() {
     assert!(owned.x == borrowed.x && owned.report.device.starts_with("cpu"));
     // Such a small system is solved on the CPU, and the trail says so.
     let device = &borrowed.report.trail.decisions[0];
-    assert!(device.subject == "device" && device.why.contains("so small"), "{device:?}");
+    assert!(device.subject == "device" && device.why.contains("too small for a GPU"), "{device:?}");
 }
 
 #[test]

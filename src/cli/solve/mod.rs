@@ -71,7 +71,7 @@ pub(crate) struct Arguments {
     /// continue in double if that does not reach the tolerance
     #[arg(long, default_value = "double", value_parser = one_of::<Precision>(Precision::ALL.iter().map(|value| value.name())))]
     precision: Precision,
-    /// Stop when ||b - A x|| is at most this times ||b||
+    /// Stop when ||b - A x|| is at most this times ||b||, also with each row divided by the norm of that row of A
     #[arg(long, default_value = "1e-8", value_parser = parse_tolerance, allow_negative_numbers = true)]
     tolerance: f64,
     /// Stop after this many iterations [default: 10 for each unknown, at least 1000, at most 100000]
@@ -115,7 +115,7 @@ pub(crate) struct Arguments {
     /// constants are found if A is symmetric and its rows add up to zero]
     #[arg(long, value_name = "constants|FILE")]
     null_space: Option<PathBuf>,
-    /// Write the report as JSON
+    /// Write the report as JSON; with '-' it is printed in the place of the report in words
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write the residual of each iteration as CSV
@@ -128,7 +128,8 @@ pub(crate) struct Arguments {
     /// what was tried and why, times
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Leave out the estimate of the condition number, for which a factorisation needs a few more solves
+    /// Leave out the estimate of the condition number, for which a factorisation needs a few more solves; it is made all
+    /// the same if double precision cannot meet the tolerance
     #[arg(long)]
     no_condition: bool,
     /// Solve nothing: show which methods would be tried, in which order and why, and their expected cost
@@ -144,7 +145,12 @@ const PRECONDITIONERS: [&str; 10] =
     ["auto", "none", "jacobi", "block-jacobi", "fsai", "chebyshev", "chebyshev-single", "ilu", "ilut", "amg"];
 
 fn parse_preconditioner(text: &str) -> Result<PreconditionerChoice, String> {
-    text.parse().map_err(|error: crate::Error| error.to_string())
+    text.parse().map_err(|error: crate::Error| {
+        // The message of the command line names the option and the value already.
+        let told = error.to_string();
+        let told = told.strip_prefix("invalid argument: ").unwrap_or(&told);
+        told.strip_prefix(&format!("'{text}' is not possible: ")).unwrap_or(told).to_string()
+    })
 }
 
 fn parse_tolerance(text: &str) -> Result<f64, String> {
@@ -221,7 +227,7 @@ impl Arguments {
             builder = builder.near_null_space(count, entries);
         }
         Ok(match header.symmetry() {
-            known @ (Symmetry::Symmetric | Symmetry::Hermitian) => builder.symmetry(known),
+            known @ (Symmetry::Symmetric | Symmetry::Hermitian) => builder.symmetry_of_file(known),
             _ => builder,
         })
     }
@@ -337,6 +343,9 @@ fn one(arguments: &Arguments) -> Result<Ending, Failure> {
     } else if arguments.ranks.is_some_and(|ranks| ranks > 1) {
         return ranks::start(arguments);
     }
+    if let Some(path) = arguments.rhs_file() {
+        rhs::check_name(path)?;
+    }
     let sinks = Sinks::open(arguments)?;
     if is_complex_system(arguments)? {
         run_as::<Complex<f64>>(arguments, &sinks)
@@ -363,7 +372,9 @@ fn run_as<T: Solvable<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Resu
         && path.is_file()
         && let Some(reason) = device::too_small(&read_header(path).about(path)?)
     {
-        return run::run::<T, _>(&Host, load(path, arguments.quiet), Some(&reason), arguments, sinks);
+        // Without a GPU there is nothing to explain.
+        let reason = Some(reason.as_str()).filter(|_| device::is_there());
+        return run::run::<T, _>(&Host, load(path, arguments.quiet), reason, arguments, sinks);
     }
     if arguments.device == "cpu" {
         return run::run::<T, _>(&Host, load(path, arguments.quiet), None, arguments, sinks);

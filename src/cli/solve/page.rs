@@ -85,7 +85,7 @@ fn verdict(story: &Story<'_>, solved: bool) -> String {
     let Story { arguments, answer, columns, .. } = story;
     let residual = words::residual(answer.relative_residual, arguments.tolerance);
     let ended = match columns {
-        [column] => words::outcome(&column.outcome, column.iterations),
+        [column] => words::ending(column),
         _ => {
             let good = columns.iter().filter(|column| column.outcome.is_converged()).count();
             format!("{good} of {} right-hand sides converged", columns.len())
@@ -149,7 +149,7 @@ fn attempt(stage: &StageReport, columns: &[Column]) -> Vec<String> {
             let of = if columns.len() > 1 { " (of one right-hand side)" } else { "" };
             (
                 format!("{}, {}", iterations(stage.iterations), seconds(stage.seconds)),
-                format!("{}{residual}{of}", words::outcome(outcome, stage.iterations)),
+                format!("{}{residual}{of}", words::ended_as(stage, outcome)),
             )
         }
         (None, Some(refused)) => ("-".into(), refused.clone()),
@@ -164,8 +164,8 @@ fn iterations(number: usize) -> String {
 }
 
 fn each((k, column): (usize, &Column)) -> Vec<String> {
-    let result = words::outcome(&column.outcome, column.iterations);
-    vec![(k + 1).to_string(), column.iterations.to_string(), ratio(column.relative_residual), result]
+    let (iterations, residual) = (column.iterations.to_string(), ratio(column.relative_residual));
+    vec![(k + 1).to_string(), iterations, residual, words::ending(column)]
 }
 
 /// The last part of a path.

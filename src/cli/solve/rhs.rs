@@ -46,6 +46,16 @@ impl FromStr for Rhs {
     }
 }
 
+/// Refuses a plain word that is neither a file nor one of the names.
+pub(super) fn check_name(path: &Path) -> Result<(), Failure> {
+    let is_word = path.to_string_lossy().chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ':'));
+    if !is_word || path == Path::new("-") || path.exists() {
+        return Ok(());
+    }
+    let names = "no such file, nor one of the names ones, a-ones, random:SEED, a-random:SEED";
+    Err(Failure::about(path, names))
+}
+
 /// Right-hand sides of one length, with the solution if it is known.
 pub(super) struct RightHandSides<T: Scalar, B: Backend> {
     pub(super) columns: Columns<T, B>,

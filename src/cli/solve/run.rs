@@ -45,7 +45,7 @@ where
         return Err(Failure::about(path, "the matrix is empty: there is nothing to solve"));
     }
     if arguments.dry_run {
-        let builder = arguments.builder_of::<T>(&header)?;
+        let builder = arguments.builder_of::<T>(&header)?.placed_because(no_gpu);
         console::say(&about(forecast::told(backend, a, &builder, arguments), path)?)?;
         return Ok(Ending::Done);
     }
@@ -57,7 +57,8 @@ where
         backend.synchronize()?;
         Ok::<_, Failure>(rhs)
     })?;
-    let builder = arguments.builder_of::<T>(&header)?.right_hand_sides(rhs.count());
+    let builder = arguments.builder_of::<T>(&header)?.placed_because(no_gpu);
+    let builder = builder.right_hand_sides(rhs.count());
     let progress = Progress::new(arguments.quiet, "setting up");
     let work = interrupt::listen_during();
     progress.follow(&work);

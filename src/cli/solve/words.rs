@@ -27,6 +27,13 @@ pub(super) struct Story<'a> {
     pub(super) at_once: usize,
 }
 
+impl Story<'_> {
+    /// Whether all right-hand sides were solved, as was asked for.
+    fn is_solved(&self) -> bool {
+        self.arguments.are_solved(self.answer.rows == self.answer.columns, self.columns)
+    }
+}
+
 /// The report.
 pub(super) fn story(story: &Story<'_>) -> String {
     let Story { arguments, answer, columns, .. } = story;
@@ -36,7 +43,9 @@ pub(super) fn story(story: &Story<'_>) -> String {
     let kind = kind.map_or("", |decision| &decision.chosen);
     let size = format!("{} x {}", count(answer.rows as u64), count(answer.columns as u64));
     let nonzeros = count(answer.nonzeros as u64);
-    tell("A", format!("{}: {size}, {nonzeros} nonzeros, {kind}", arguments.matrix.display()));
+    // A solve that was stopped at once has not looked at the matrix.
+    let kind = if kind.is_empty() { String::new() } else { format!(", {kind}") };
+    tell("A", format!("{}: {size}, {nonzeros} nonzeros{kind}", arguments.matrix.display()));
     answer.notes.iter().for_each(|note| tell("", note.clone()));
     tell("b", answer.right_hand_side.words());
     tell("method", method(story));
@@ -91,12 +100,16 @@ pub(super) fn story(story: &Story<'_>) -> String {
         .filter(|stage| stage.outcome.is_some() || stage.refused.is_some())
         .collect();
     if tried.len() > 1 {
-        for stage in tried {
+        for stage in &tried {
             tell("tried", attempt(stage));
         }
     }
     if columns.len() == 1 {
-        tell("result", outcome(&columns[0].outcome, columns[0].iterations));
+        let of = match columns[0].outcome {
+            Outcome::Converged if tried.len() > 1 => " of all methods together",
+            _ => "",
+        };
+        tell("result", format!("{}{of}", ending(&columns[0])));
         tell("residual", residual(columns[0].relative_residual, arguments.tolerance));
         for (what, text) in certainty(answer) {
             tell(what, text);
@@ -148,7 +161,8 @@ fn each(columns: &[Column]) -> String {
     let mut table = Table::new(headings);
     for (k, column) in columns.iter().enumerate().take(MOST_COLUMNS) {
         let (iterations, residual) = (column.iterations.to_string(), ratio(column.relative_residual));
-        table.row([(k + 1).to_string(), iterations, residual, plainly(&column.outcome)]);
+        let ended = if lacks_memory(column) { NO_MEMORY.to_string() } else { plainly(&column.outcome) };
+        table.row([(k + 1).to_string(), iterations, residual, ended]);
     }
     let mut text = table.to_string();
     if columns.len() > MOST_COLUMNS {
@@ -160,13 +174,16 @@ fn each(columns: &[Column]) -> String {
 /// The method that solved, with its preconditioner and precision.
 pub(super) fn method(story: &Story<'_>) -> String {
     let answer = story.answer;
+    if answer.trail.stages.is_empty() && answer.format == "none" {
+        return "none yet: it was stopped during the setup".into();
+    }
     let preconditioner = match answer.preconditioner.as_str() {
         "none" => "no preconditioner".to_string(),
         name => format!("{name} preconditioner"),
     };
     let stored = match answer.stored {
         _ if story.arguments.is_mixed() => ", iterating in single precision, refined in double".to_string(),
-        name @ ("f32" | "c32") => format!(", values stored in {name} without loss"),
+        "f32" | "c32" => ", values stored in single precision (exact)".to_string(),
         _ => String::new(),
     };
     let together = match story.at_once {
@@ -197,22 +214,46 @@ fn attempt(stage: &StageReport) -> String {
                 None if *ended == Outcome::GivenUp => {
                     format!("not solved within its budget of {} iterations", stage.iterations)
                 }
-                _ => outcome(ended, stage.iterations),
+                _ => ended_as(stage, ended),
             };
             format!("{name}: {how}{residual}, {}", seconds(stage.seconds))
         }
-        (None, Some(refused)) => format!("{name}: {refused}"),
+        (None, Some(refused)) => {
+            format!("{name}: not used: {}", refused.strip_prefix("not supported: ").unwrap_or(refused))
+        }
         (None, None) => name,
     }
 }
 
-pub(super) fn outcome(outcome: &Outcome, iterations: usize) -> String {
+/// A factorisation that had too little memory ends so.
+const NO_MEMORY: &str = "a factorisation needs more memory than is free or allowed";
+
+fn lacks_memory(column: &Column) -> bool {
+    column.verdict.memory_needed.is_some() && !column.outcome.is_solved()
+}
+
+/// How the solve for a right-hand side ended.
+pub(super) fn ending(column: &Column) -> String {
+    if lacks_memory(column) {
+        return format!("not solved: {NO_MEMORY}");
+    }
+    outcome(&column.outcome, column.iterations)
+}
+
+/// How a method ended.
+pub(super) fn ended_as(stage: &StageReport, ended: &Outcome) -> String {
+    let lacks = stage.remark.as_deref().is_some_and(|remark| remark.contains("too large for memory"));
+    if lacks && stage.method == Method::Direct && *ended == Outcome::Stagnated {
+        return "not solved: it needs more memory than is free or allowed".into();
+    }
+    outcome(ended, stage.iterations)
+}
+
+fn outcome(outcome: &Outcome, iterations: usize) -> String {
     let s = if iterations == 1 { "" } else { "s" };
     match outcome {
         Outcome::Converged => format!("converged in {iterations} iteration{s}"),
-        Outcome::LeastSquares => format!(
-            "a least-squares solution after {iterations} iteration{s}: no x solves the system, and none makes b - A x smaller"
-        ),
+        Outcome::LeastSquares => format!("a least-squares solution after {iterations} iteration{s}"),
         Outcome::PrecisionLimit { digits } if outcome.is_solved() => format!(
             "solved as far as the precision allows, after {iterations} iteration{s}: about {digits:.0} correct digits"
         ),
@@ -240,7 +281,7 @@ fn signed(value: f64) -> String {
 }
 
 pub(super) fn residual(relative: f64, tolerance: f64) -> String {
-    format!("{} relative to b, computed anew (tolerance {tolerance:e})", ratio(relative))
+    format!("{} relative to b, recomputed from x (tolerance {tolerance:e})", ratio(relative))
 }
 
 /// Further facts about x: always the backward error; others if there is a factorisation or a null space.
@@ -256,10 +297,7 @@ fn certainty(answer: &Answer) -> Vec<(&'static str, String)> {
         told.push(("", format!("the part of b in the null space has the norm {}: {what}", ratio(outside))));
     }
     if let Some(normal) = answer.normal_residual {
-        told.push((
-            "",
-            format!("||A^H r|| / (||A|| ||r||) = {}: no x has a smaller residual", ratio(normal)),
-        ));
+        told.push(("", format!("least-squares test ||A^H r|| / (||A|| ||r||) = {}", ratio(normal))));
     }
     if let Some(condition) = answer.condition {
         let digits = match answer.digits {
@@ -311,6 +349,14 @@ pub(super) fn advice(story: &Story<'_>) -> Option<String> {
                 ratio(error)
             ));
         }
+        // A residual of rounding errors cannot get smaller.
+        if story.answer.backward_error.is_some_and(|error| error <= f64::EPSILON) {
+            return Some(
+                "The residual is as small as double precision allows, the error is not: the matrix is ill-conditioned, \
+                 or singular, so that many x solve the system. A smaller --tolerance does not help."
+                    .into(),
+            );
+        }
         return Some(
             "The residual is small, the error is not: the matrix is ill-conditioned, or singular. A smaller \
              --tolerance may help."
@@ -328,8 +374,8 @@ pub(super) fn advice(story: &Story<'_>) -> Option<String> {
     }
     if let Some(needed) = story.answer.memory_needed {
         return Some(format!(
-            "A factorisation needs at least {} of memory, which is more than is free, or than --memory-limit allows. Try: \
-             --method gmres --preconditioner ilut, or a machine with more memory.",
+            "A factorisation needs at least {} of memory, which is more than is free, or than --memory-limit allows. \
+             Try: --method gmres --preconditioner ilut, or a machine with more memory.",
             bytes(needed)
         ));
     }
@@ -341,12 +387,14 @@ pub(super) fn advice(story: &Story<'_>) -> Option<String> {
         }
         Outcome::NotPositiveDefinite { iteration: 0, .. } => {
             "A positive definite matrix has only positive numbers on its diagonal; this one has not, and conjugate \
-             gradients need positive definite. Try: -A, if it is negative definite; or check the matrix's signs."
+             gradients need positive definite. Try: --method minres or direct, or no --method; -A, if it is negative \
+             definite; or check the matrix's signs."
                 .into()
         }
         Outcome::NotPositiveDefinite { .. } => {
             "Conjugate gradients need a positive definite matrix, and this one is not (or is singular to working \
-             precision). Check its signs and its boundary conditions."
+             precision). Check its signs and its boundary conditions. If it is as intended: --method minres or direct, \
+             or no --method."
                 .into()
         }
         Outcome::Stagnated => format!(
@@ -354,8 +402,17 @@ pub(super) fn advice(story: &Story<'_>) -> Option<String> {
              reach for it. Try: a looser --tolerance.",
             story.arguments.tolerance
         ),
-        Outcome::Breakdown { .. } => "The iteration cannot go on from here: the preconditioner is not positive definite, \
-             or numbers are beyond the range of the type. Try: --preconditioner none, or scaling A and b.".into(),
+        Outcome::Breakdown { .. } if matches!(story.answer.method.as_str(), "gmres" | "bicgstab") => {
+            "The iteration cannot go on from here: the matrix may be singular, or numbers are beyond the range of the \
+             type. Try: no --method, or scaling A and b."
+                .into()
+        }
+        Outcome::Breakdown { .. } => {
+            "The iteration cannot go on from here: the preconditioner is not positive definite, the matrix is singular, \
+             or numbers are beyond the range of the type. Try: no --method, --preconditioner none, or scaling A and \
+             b."
+                .into()
+        }
         Outcome::Singular => {
             let proof = match story.answer.singularity {
                 Some(Singularity::NullVector { ratio }) => format!(
@@ -372,13 +429,18 @@ pub(super) fn advice(story: &Story<'_>) -> Option<String> {
         Outcome::PrecisionLimit { .. } if story.answer.condition.is_some_and(|known| known < WELL) => "The tolerance is \
              beyond double precision: the backward error of x is at the rounding level. Try: a looser --tolerance."
             .into(),
-        Outcome::PrecisionLimit { .. } => "The matrix is ill-conditioned, but not singular: the backward error of x is at \
-             the rounding level, and double precision allows no more. Check the units of the unknowns and the boundary \
+        Outcome::PrecisionLimit { .. } => "The matrix is ill-conditioned, but not singular: the backward error of x is \
+             at the rounding level, and double precision allows no more. Check the units of the unknowns and the boundary \
              conditions, or try a looser --tolerance."
             .into(),
-        Outcome::LeastSquares if story.answer.rows == story.answer.columns => {
+        // It is what was asked for.
+        Outcome::LeastSquares if story.is_solved() => {
+            "No x solves the system; this one makes b - A x as small as it gets.".into()
+        }
+        Outcome::LeastSquares => {
             "No x solves the system: the matrix is singular, and b is not in its range. This x makes b - A x as small \
-             as it gets."
+             as it gets. Look for equations that contradict each other, or a missing boundary condition; name a null \
+             space that is meant to be there (--null-space), or --method lsmr to accept such an x."
                 .into()
         }
         Outcome::TimeLimit => "Try: more time (--time-limit), or a looser --tolerance.".into(),
@@ -407,7 +469,7 @@ pub(super) fn subtitle(answer: &Answer, columns: &[Column]) -> String {
     let method =
         format!("{}, {}, {} unknowns", answer.method, answer.preconditioner, count(answer.rows as u64));
     match columns {
-        [column] => format!("{method}: {}", outcome(&column.outcome, column.iterations)),
+        [column] => format!("{method}: {}", ending(column)),
         _ => format!("{method}, {} right-hand sides", columns.len()),
     }
 }

@@ -192,14 +192,8 @@ where
     let affordable = |n: usize| 2.0 * (look + n as f64 * model.conversion + trial(n));
     let least = affordable(1);
     if (options.products as f64) < least {
-        let products = options.products;
-        return keep(
-            a,
-            format!(
-                "{} would cost as much as {least:.0} products, and only {products} are expected",
-                options.cost()
-            ),
-        );
+        let how = if options.measured { "measuring other formats" } else { "converting to another format" };
+        return keep(a, format!("{how} would cost more than it could save"));
     }
     let sample::Sample { variety, lengths, fingerprint: mut key } = sample::sample(backend, &a)?;
     for part in [backend.description().as_str(), V::NAME, T::NAME, env!("CARGO_PKG_VERSION")] {
@@ -255,14 +249,12 @@ where
 {
     let saved = 1.0 - best.time / csr.time;
     if saved < PROMISED {
-        let reason = format!("by the model {} would save {:.0} % of a product", best.format, 100.0 * saved);
+        let reason = format!("{} would save only about {:.0} % of a product", best.format, 100.0 * saved);
         let report = ChoiceReport::new(csr.format, Basis::Model, reason, Vec::new());
         return Ok(Choice { matrix: Box::new(a), report });
     }
     let (matrix, reason) = match build(backend, best.format, &a) {
-        Ok(matrix) => {
-            (Some(matrix), format!("by the model it saves {:.0} % of a product in csr", 100.0 * saved))
-        }
+        Ok(matrix) => (Some(matrix), format!("it saves about {:.0} % of a product in csr", 100.0 * saved)),
         Err(error) if trial::is_refusal(&error) => {
             (None, format!("{} is not possible for this matrix", best.format))
         }
@@ -277,7 +269,7 @@ where
 fn too_little(best: &Forecast, saved: f64, csr: &Forecast, options: &ChoiceOptions) -> String {
     let products = options.products;
     if saved <= 0.0 {
-        return format!("by the model no other format is faster ({} comes next)", best.format);
+        return format!("no other format is expected to be faster ({} comes next)", best.format);
     }
     format!(
         "{} would save {:.0} % of a product ({:.1} MB instead of {:.1}), which does not pay for {} in {products} products",

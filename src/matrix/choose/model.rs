@@ -121,8 +121,6 @@ pub(super) struct Forecast {
     pub(super) format: &'static str,
     /// Bytes that a product moves.
     pub(super) bytes: f64,
-    /// The fraction of copy bandwidth that it reaches.
-    pub(super) share: f64,
     /// The time of a product, as the number of bytes that could be copied in that time.
     pub(super) time: f64,
 }
@@ -133,7 +131,7 @@ pub(super) fn forecasts(model: &ProductModel, traits: &Traits) -> Vec<Forecast> 
         let (bytes, share) = (traits.bytes(format, model)?, model.share(format)?);
         let (start, entry) = model.wait(format);
         let time = model.start + start + (bytes / share).max(entry * traits.rows.max as f64);
-        Some(Forecast { format, bytes, share, time })
+        Some(Forecast { format, bytes, time })
     };
     let mut all: Vec<Forecast> = traits.storage.iter().filter_map(|(format, _)| forecast(format)).collect();
     let csr = |f: &Forecast| f.format != Csr::<f64>::NAME;
@@ -171,27 +169,15 @@ pub fn advise<V: Scalar, B: Products + Conversions>(backend: &B, lengths: &RowLe
 }
 
 fn reason(best: &Forecast, csr: &Forecast, all: &[Forecast], traits: &Traits) -> String {
-    let each = |f: &Forecast| format!("{:.1}", f.bytes / (traits.nonzeros as f64).max(1.0));
     let rows = &traits.rows;
     let spread = format!("rows of {} to {}, mean {:.1}", rows.min, rows.max, rows.mean);
     if best.format != csr.format {
+        let times = ratio((csr.time / best.time * 100.0).round() / 100.0);
         return format!(
-            "by the model {} times as fast as csr: {} bytes per nonzero at {:.2} of copy bandwidth, csr {} at {:.2} \
-             ({spread})",
-            ratio((csr.time / best.time * 100.0).round() / 100.0),
-            each(best),
-            best.share,
-            each(csr),
-            csr.share
+            "products about {times} times as fast as with csr (worth it for many products; {spread})"
         );
     }
     let next = all.iter().find(|f| f.format != csr.format);
-    let next = next.map_or(String::new(), |next| {
-        format!("; next is {} with {} at {:.2}", next.format, each(next), next.share)
-    });
-    format!(
-        "needs no conversion and no padding: {} bytes per nonzero at {:.2} of copy bandwidth ({spread}){next}",
-        each(csr),
-        csr.share
-    )
+    let next = next.map_or(String::new(), |next| format!("; next is {}", next.format));
+    format!("it needs no conversion and no padding ({spread}){next}")
 }

@@ -100,8 +100,8 @@ impl fmt::Display for ChoiceReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let when = match self.basis {
             Basis::Model => return write!(f, "{}: {}", self.format, self.reason),
-            Basis::Measured => "measured",
-            Basis::Remembered => "measured earlier",
+            Basis::Measured => "",
+            Basis::Remembered => " (from an earlier measurement)",
         };
         let others: Vec<String> = self
             .trials
@@ -113,7 +113,8 @@ impl fmt::Display for ChoiceReport {
             })
             .collect();
         let own = self.time(self.format).map_or_else(String::new, seconds);
-        write!(f, "{}, {when}: {own} per product ({})", self.format, others.join(", "))?;
+        let all: Vec<String> = std::iter::once(format!("{own} a product")).chain(others).collect();
+        write!(f, "{}: {}{when}", self.format, all.join(", "))?;
         write!(f, "; choosing took {}", seconds(self.seconds))?;
         let compiled = self.first_use_seconds > 0.1 * self.seconds;
         if compiled {
@@ -121,12 +122,9 @@ impl fmt::Display for ChoiceReport {
         }
         match (self.pays_after(), self.pays_again_after()) {
             (Some(first), Some(again)) if compiled => {
-                write!(
-                    f,
-                    ", recovered after {first} products, or after {again} once the kernels are compiled"
-                )
+                write!(f, ", repaid after {first} products, or after {again} once the kernels are compiled")
             }
-            (Some(products), _) => write!(f, ", recovered after {products} products"),
+            (Some(products), _) => write!(f, ", repaid after {products} products"),
             (None, _) => Ok(()),
         }
     }

@@ -99,12 +99,9 @@ fn what_kernels_cost_at_their_first_use_is_told_apart() {
     let report = ChoiceReport { seconds: 40.0, first_use_seconds: 30.0, ..decided.into_parts().1 };
     assert_eq!((report.pays_after(), report.pays_again_after()), (Some(40), Some(10)));
     let text = report.to_string();
-    assert!(
-        text.contains("recovered after 40 products, or after 10 once the kernels are compiled"),
-        "{text}"
-    );
+    assert!(text.contains("repaid after 40 products, or after 10 once the kernels are compiled"), "{text}");
     let text = ChoiceReport { first_use_seconds: 0.0, ..report }.to_string();
-    assert!(text.ends_with("recovered after 40 products"), "{text}");
+    assert!(text.ends_with("repaid after 40 products"), "{text}");
 }
 
 #[test]
@@ -120,7 +117,7 @@ fn a_trial_is_made_only_where_it_pays() {
     let (matrix, report) = decided(1_000_000);
     assert_eq!((matrix.format(), report.basis), ("coo", Basis::Measured), "{report}");
     assert_eq!(report.saved(), 1.0);
-    assert!(report.to_string().starts_with("coo, measured: 1.00 s per product (csr 2.00 s"), "{report}");
+    assert!(report.to_string().starts_with("coo: 1.00 s a product, csr 2.00 s"), "{report}");
 }
 
 #[test]

@@ -179,7 +179,8 @@ fn format_decision<T: Scalar, V: Scalar, B: SolverBackend>(
     seconds: f64,
 ) -> Decision {
     let why = match choice {
-        Some(choice) => choice.to_string(),
+        // The format itself is named already.
+        Some(choice) => choice.to_string().split_off(choice.format.len() + 2),
         None if at_once > 1 => format!("it can multiply {at_once} right-hand sides at once"),
         None => {
             "requested, chosen for earlier values, or the format in which one launch runs many iterations"
@@ -190,6 +191,6 @@ fn format_decision<T: Scalar, V: Scalar, B: SolverBackend>(
     Decision {
         seconds: Some(seconds),
         bytes: Some(stored),
-        ..Decision::new("format", a.format(), format!("{why} ({})", bytes(stored as u64)))
+        ..Decision::new("format", a.format(), format!("{why}; {}", bytes(stored as u64)))
     }
 }
