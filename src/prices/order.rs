@@ -1,6 +1,7 @@
 //! Orders of elimination on a CPU: their expected cost and that of the factorisation, before any of it is done.
 
-use super::budgets::BLOCKS;
+use super::budgets::blocks;
+use super::machine;
 
 /// Minimum seconds to compute an order, for each row and for each entry; from a mesh in the plane with 10^4 points
 /// (`benches/choice/cpu.csv`: the column `analysis`, two cores of a Xeon, 2026-11-28).
@@ -22,7 +23,7 @@ const MOST: f64 = 40.0;
 
 /// Minimum seconds to compute an order for this number of rows and entries.
 pub(crate) fn least_order_seconds([rows, nonzeros]: [usize; 2]) -> f64 {
-    ORDER[0] * rows as f64 + ORDER[1] * nonzeros as f64
+    machine::cpu().multiplication * (ORDER[0] * rows as f64 + ORDER[1] * nonzeros as f64)
 }
 
 /// The expected cost of an order and of its factorisation.
@@ -46,13 +47,13 @@ impl OrderGuess {
 
     /// Seconds of the factorisation.
     pub(crate) fn factorisation(&self) -> f64 {
-        self.multiplications / BLOCKS
+        self.multiplications / blocks()
     }
 
     /// Returns whether the order and the factorisation are expected to take longer than a factorisation with this
     /// number of multiplications.
     pub(crate) fn exceeds(&self, multiplications: f64) -> bool {
-        BLOCKS * self.seconds + self.multiplications > multiplications
+        blocks() * self.seconds + self.multiplications > multiplications
     }
 }
 

@@ -3,6 +3,7 @@
 use super::SolverBackend;
 use super::choice::{GRIDS, SystemFacts};
 use super::group::Group;
+use super::lone::blank;
 use super::names::Method;
 use super::plan::{Notes, System};
 use super::report::{Evidence, Seconds, SolveReport, StageReport, Trail};
@@ -168,6 +169,10 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         x: &mut B::Slice<T>,
         watch: &mut Watch<'_>,
     ) -> Result<SolveReport> {
+        if let Some(factors) = watch.probing {
+            self.probe(b, factors)?;
+            return Ok(blank(&self.device, &self.trail, self.stored.format(), self.stored.values()));
+        }
         self.begin();
         self.go_on(self.first, None, b, x, watch)
     }

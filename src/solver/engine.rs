@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::graph;
 use crate::krylov::{Outcome, SolveOptions};
 use crate::matrix::{ChoiceReport, Csr};
+use crate::prices;
 use crate::scalar::{Real, Scalar, Symmetry};
 use crate::verdict::{Equilibrated, RowNorms, Verdict, equilibrated};
 use num_traits::Float;
@@ -201,6 +202,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         let found = timed(&mut looked, || symmetry::of(backend, &a, wishes.symmetry, wishes.method))?;
         notes.seconds.look = looked;
         let known = if found.looked { "looked at" } else { "known beforehand" };
+        notes.decisions.push(Decision::new("prices", prices::machine::name()?, ""));
         let decision = Decision::new("symmetry", found.word::<T>(), known);
         notes.decisions.push(Decision { seconds: Some(looked), ..decision });
         Self::new(backend, a, wishes, found, notes)

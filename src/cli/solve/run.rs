@@ -45,8 +45,15 @@ where
         return Err(Failure::about(path, "an empty matrix: there is nothing to solve"));
     }
     if arguments.dry_run {
-        let builder = arguments.builder_of::<T>(&header)?;
-        console::say(&about(forecast::told(backend, a, &builder, arguments), path)?)?;
+        let rhs = rhs::make(arguments.rhs.as_ref(), backend, &a, path)?;
+        let builder = arguments.builder_of::<T>(&header)?.right_hand_sides(rhs.count());
+        let told = about(forecast::told(backend, a, &rhs, (&builder, arguments)), path)?;
+        if let Some(sink) = &sinks.json {
+            sink.write_json(&told)?;
+        }
+        if !sinks.stdout {
+            console::say(&told.text())?;
+        }
         return Ok(Ending::Done);
     }
     let portrait = sinks.report.as_ref().map(|_| Portrait::of(&a.to_host(backend)?, path)).transpose()?;
