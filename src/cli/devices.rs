@@ -1,13 +1,12 @@
 //! `residua devices`: what this machine can solve on.
 
+use super::sink::Sink;
 use super::{Ending, Failure, console};
 use crate::{Host, report};
 use std::fs;
+use std::path::PathBuf;
 #[cfg(feature = "cuda")]
-use {
-    std::path::{Path, PathBuf},
-    std::time::Instant,
-};
+use {std::path::Path, std::time::Instant};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -15,15 +14,20 @@ pub(crate) struct Arguments {
     #[arg(long)]
     prices: bool,
 
+    /// Measure the speeds of this machine, and write them to a file (- is standard output); prices are scaled to them if
+    /// RESIDUA_PRICES names the file
+    #[arg(long, value_name = "FILE", conflicts_with = "prices")]
+    measure_prices: Option<PathBuf>,
+
     /// Compile every kernel that solves are known to need, for each GPU of this machine, and keep them in the cache
     #[cfg(feature = "cuda")]
-    #[arg(long, conflicts_with = "prices")]
+    #[arg(long, conflicts_with_all = ["prices", "measure_prices"])]
     prepare: bool,
 
     /// Compile nearly all of them for `--chips` into an archive, which packages carry; needs NVRTC and the program
     /// zstd, and no GPU
     #[cfg(feature = "cuda")]
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["prices", "prepare"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["prices", "measure_prices", "prepare"])]
     pack: Option<PathBuf>,
 
     /// Chips of the archive, compute_90 for PTX
@@ -39,6 +43,11 @@ const CHIPS: [&str; 2] = ["sm_80", "sm_90"];
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     if arguments.prices {
         return prices();
+    }
+    if let Some(path) = &arguments.measure_prices {
+        let sink = Sink::open(path)?;
+        sink.write_json(&crate::prices::measured()?)?;
+        return Ok(Ending::Done);
     }
     #[cfg(feature = "cuda")]
     if arguments.prepare {
@@ -65,6 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 fn prices() -> Result<Ending, Failure> {
     let left = report::Align::Left;
     let mut table = report::Table::new([("", left), ("", report::Align::Right), ("", left)]);
+    table.row([crate::prices::machine::name()?, "", ""]);
     for (title, rows) in crate::prices::table() {
         table.row([title, "", ""]);
         for (name, value, unit) in rows {

@@ -53,7 +53,7 @@ pub struct Analysis {
 /// A lower bound, in seconds, on the time to factorise and solve a square matrix, including its ordering and copies. It
 /// assumes factors with no more entries than A, and so needs no ordering.
 pub(crate) fn least_seconds<T: Scalar>(rows: usize, nonzeros: usize, is_hermitian: bool) -> f64 {
-    let (price, share) = if is_hermitian { (&SYMMETRIC, 0.5) } else { (&BY_COLUMNS, 1.0) };
+    let (price, share) = if is_hermitian { (SYMMETRIC.here(), 0.5) } else { (BY_COLUMNS.here(), 1.0) };
     let (rows, nonzeros) = (rows as f64, nonzeros as f64);
     let numbers = if T::COMPLEX { COMPLEX.sqrt() } else { 1.0 };
     price.any + price.row * rows + (price.entry + numbers * share * price.entry_of_factor) * nonzeros
@@ -79,9 +79,18 @@ impl Analysis {
         if self.kind == Kind::Lu { self.flops / COLUMN_BY_COLUMN } else { self.flops }
     }
 
+    /// Estimated seconds for the factorisation and one solve, if its analysis was measured to take this long: the mean
+    /// of both, since the analysis takes a fifth to a half of a factorisation, and prices are for one thread. Within a
+    /// factor of two for 61 of 62 factorisations on two cores of the half of `benches/choice` that prices are not fitted
+    /// to, seeds 31 and 47; the estimate alone for 52 (2026-11-28).
+    #[cfg(feature = "cli")]
+    pub(crate) fn seconds_after(&self, analysis: f64) -> f64 {
+        0.5 * (analysis + self.seconds())
+    }
+
     /// Estimated seconds for the factorisation and one solve, on a processor like the ones that were measured.
     pub fn seconds(&self) -> f64 {
-        self.overhead + self.flops * self.kind.price().multiplication
+        self.overhead + self.flops * self.kind.price().here().multiplication
     }
 }
 
@@ -201,7 +210,7 @@ pub(super) fn forecast<T: Factorable>(
     let size = size_of::<T>() as f64;
     let each = if T::COMPLEX { COMPLEX } else { 1.0 };
     let analysis_by = |price: &Price, order, entries: f64, flops: f64, exact| {
-        let Price { any, row, entry, entry_of_factor, multiplication } = *price;
+        let Price { any, row, entry, entry_of_factor, multiplication } = price.here();
         let of_a = any + row * a.rows() as f64 + entry * a.nonzeros() as f64;
         // The count of multiplications treats complex ones like real ones, but they cost more.
         let overhead = of_a + each.sqrt() * entry_of_factor * entries + (each - 1.0) * multiplication * flops;

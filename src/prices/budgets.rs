@@ -1,6 +1,8 @@
 //! Budgets: how much each candidate may take before the next one is tried.
 
-use super::order::{BLOCKS, OrderGuess};
+use super::factors::seconds_on_device;
+use super::machine::{self, Factors};
+use super::order::{OrderGuess, blocks};
 
 /// The fraction of the remaining iterations that a method chosen by the solver gets if it makes slow progress and
 /// another one may converge.
@@ -22,7 +24,7 @@ pub(crate) const BEFORE_FORECAST: f64 = 300.0;
 pub(crate) const BEFORE_MINRES: f64 = 100.0;
 
 /// A factorisation is faster than multigrid if it takes at most this many multiplications in dense blocks.
-pub(crate) const AT_ONCE: f64 = 2e9;
+pub(crate) const AT_ONCE: f64 = 7e8;
 
 /// Multigrid for elasticity takes up to this multiple of its usual time (plates and beams of `benches/choice`,
 /// 2026-11-28).
@@ -59,8 +61,9 @@ pub(crate) const LEVELS_ITERATIONS: f64 = 300.0;
 /// The minimum number of unknowns for which multigrid is worth its setup.
 pub(crate) const LEVELS_FROM: usize = 10_000;
 
-/// Iterations of conjugate gradients on the host that take about as long as the setup of multigrid.
-const BEFORE_LEVELS: f64 = 100.0;
+/// Iterations of conjugate gradients on the host before multigrid, unless they are near the end: less than half of its
+/// setup.
+const BEFORE_LEVELS: f64 = 40.0;
 
 /// Seconds of the setup of multigrid on a device: a constant, and a factor of the square root of the number of unknowns
 /// (general setup, H200, 2026-11-26: 10 ms for 128^3 points, 20 for a triangulation of 10^6 points in reverse
@@ -78,7 +81,7 @@ const SETUPS: f64 = 2.0;
 /// Seconds of the setup of multigrid on a device for this many unknowns.
 pub(crate) fn device_setup(n: usize) -> f64 {
     let [fixed, each] = DEVICE_SETUP;
-    fixed + each * (n as f64).sqrt()
+    machine::gpu().launch * (fixed + each * (n as f64).sqrt())
 }
 
 /// Iterations of conjugate gradients before multigrid is tried.
@@ -87,7 +90,8 @@ pub(crate) fn before_levels(n: usize, on_device: bool) -> f64 {
         return BEFORE_LEVELS;
     }
     let [fixed, each] = DEVICE_ITERATION;
-    SETUPS * device_setup(n) / (fixed + each * n as f64)
+    let Factors { launch, bytes, .. } = machine::gpu();
+    SETUPS * device_setup(n) / (launch * fixed + bytes * each * n as f64)
 }
 
 /// Seconds of a factorisation for each entry of A if the ordering is computed on the host of a GPU (16 threads; P1
@@ -113,24 +117,39 @@ const PART_ON_DEVICE: f64 = 0.25;
 /// Seconds of an iteration of MINRES or GMRES on a device.
 fn device_iteration_of_others(n: usize, nonzeros: usize) -> f64 {
     let [fixed, each] = DEVICE_ITERATION_OF_OTHERS;
-    fixed + each * (nonzeros + 10 * n) as f64
+    let Factors { launch, bytes, .. } = machine::gpu();
+    launch * fixed + bytes * each * (nonzeros + 10 * n) as f64
 }
 
 /// Iterations on a device before a factorisation of unknown cost is tried.
 pub(crate) fn before_factors_on_device(n: usize, nonzeros: usize) -> f64 {
-    PART_ON_DEVICE * FACTORS_BESIDE_DEVICE * nonzeros as f64 / device_iteration_of_others(n, nonzeros)
+    let factors = machine::cpu().multiplication * FACTORS_BESIDE_DEVICE * nonzeros as f64;
+    PART_ON_DEVICE * factors / device_iteration_of_others(n, nonzeros)
+}
+
+/// Iterations of conjugate gradients on a device before a factorisation of unknown cost is tried.
+pub(crate) fn cg_before_factors_on_device(n: usize, nonzeros: usize) -> f64 {
+    let ([fixed, each], Factors { launch, bytes, .. }) = (DEVICE_ITERATION, machine::gpu());
+    let iteration = launch * fixed + bytes * each * n as f64;
+    PART_ON_DEVICE * machine::cpu().multiplication * FACTORS_BESIDE_DEVICE * nonzeros as f64 / iteration
 }
 
 /// Iterations on a device after which the graph of the matrix is searched, which takes as long (3 ms).
 pub(crate) const LOOKED_AT: usize = 100;
 
-/// The time of a factorisation on a device without its multiplications, relative to the time to compute the order (2 to
-/// 5 for control, Stokes, waves, circuits and Oseen, 2026-11-28).
-const ALL_OF_IT: f64 = 3.0;
+/// The time of a factorisation beside a device without its multiplications, relative to the expected time of the order
+/// on two cores; multiplications a second of the host's 16 cores; and seconds to load the fronts on the device, which
+/// are used if they are faster. Of 53 factorisations of seeds 7, 31 and 53 the median takes as long as this, and 43
+/// between half and twice as long (`benches/choice`, H200, 2026-11-28).
+const ALL_OF_IT: f64 = 1.5;
+const BLOCKS_BESIDE_DEVICE: f64 = 2e10;
+const LOADING_FRONTS: f64 = 0.1;
 
-/// Expected seconds of a factorisation on the host of a device.
+/// Expected seconds of a factorisation with a device: the order on its host, the fronts where they are faster.
 pub(crate) fn expected_factors_beside_device(guess: &OrderGuess) -> f64 {
-    ALL_OF_IT * guess.seconds + guess.factorisation()
+    let on_host = machine::cpu().multiplication * guess.multiplications / BLOCKS_BESIDE_DEVICE;
+    let on_device = LOADING_FRONTS + seconds_on_device(guess.multiplications, 0.0);
+    ALL_OF_IT * guess.seconds + on_host.min(on_device)
 }
 
 /// Iterations on a device before a factorisation with this expected cost is tried.
@@ -138,16 +157,17 @@ pub(crate) fn before_expected_factors([n, nonzeros]: [usize; 2], guess: &OrderGu
     PART_ON_DEVICE * expected_factors_beside_device(guess) / device_iteration_of_others(n, nonzeros)
 }
 
-/// Seconds of multigrid on the host for each entry of A, including setup and iterations (7 points 50^3 with convection,
-/// two cores, 2026-11-27), and multiplications of a factorisation in a second there.
-const LEVELS: f64 = 8e-7;
+/// Seconds of multigrid on the host for each entry of A, including setup and iterations (0.7e-7 to 7e-7 for the
+/// systems of `benches/choice` that it solved, two cores, 2026-11-28), and multiplications of a factorisation in a
+/// second there.
+const LEVELS: f64 = 6e-7;
 
 /// Seconds of multigrid on the host for a matrix with this many entries.
 pub(crate) fn seconds_of_levels(nonzeros: usize) -> f64 {
-    LEVELS * nonzeros as f64
+    machine::cpu().bytes * LEVELS * nonzeros as f64
 }
 
 /// Multiplications of a factorisation that takes equally long.
 pub(crate) fn flops_of_levels(nonzeros: usize) -> f64 {
-    BLOCKS * seconds_of_levels(nonzeros)
+    blocks() * seconds_of_levels(nonzeros)
 }

@@ -1,4 +1,6 @@
-//! Prices of factorisations on a CPU.
+//! Prices of factorisations.
+
+use super::machine::{self, Factors};
 
 /// The speed of multiplications column by column, relative to that in blocks: 1.6e8 per second were measured.
 pub(crate) const COLUMN_BY_COLUMN: f64 = 0.05;
@@ -36,5 +38,30 @@ pub(crate) const DEFINITE_FRONTS: Price =
 pub(crate) const DENSE: Price =
     Price { any: 1e-4, row: 2e-7, entry: 1e-8, entry_of_factor: 1e-8, multiplication: 4e-10 };
 
+impl Price {
+    /// The price on the machine of this process.
+    pub(crate) fn here(&self) -> Self {
+        // Threads share the work of all parts of a factorisation alike.
+        let Factors { launch, multiplication: times, .. } = machine::cpu();
+        Self {
+            any: launch * self.any,
+            row: times * self.row,
+            entry: times * self.entry,
+            entry_of_factor: times * self.entry_of_factor,
+            multiplication: times * self.multiplication,
+        }
+    }
+}
+
 /// Real multiplications in a complex one.
 pub(crate) const COMPLEX: f64 = 4.0;
+
+/// Seconds of a factorisation on a GPU beside its order, which the host finds: for each multiplication in our own
+/// fronts, and for each byte of the factors (H200, 2026-11-28: 7 points 64^3, 1.2e11 multiplications, in 0.11 to 0.14 s).
+const ON_DEVICE: [f64; 2] = [7e-13, 3e-11];
+
+/// Seconds of a factorisation on a GPU, beside its order.
+pub(crate) fn seconds_on_device(multiplications: f64, bytes: f64) -> f64 {
+    let Factors { bytes: longer, multiplication, .. } = machine::gpu();
+    multiplication * ON_DEVICE[0] * multiplications + longer * ON_DEVICE[1] * bytes
+}

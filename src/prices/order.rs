@@ -1,6 +1,8 @@
 //! Fill-reducing orderings on a CPU: the expected cost of an ordering and of its factorisation, before either is
 //! computed.
 
+use super::machine;
+
 /// Minimum seconds to compute an ordering, per row and per entry; measured on a mesh in the plane with 10^4 points
 /// (`benches/choice/cpu.csv`: the column `analysis`, two cores of a Xeon, 2026-11-28).
 const ORDER: [f64; 2] = [1.5e-7, 6e-8];
@@ -20,11 +22,16 @@ const POWER: f64 = 0.385;
 const MOST: f64 = 40.0;
 
 /// Multiplications of a factorisation in a second on the host (two cores, 2026-11-27).
-pub(super) const BLOCKS: f64 = 5e9;
+const BLOCKS: f64 = 5e9;
+
+/// Multiplications of a factorisation in a second on the CPU of this process.
+pub(super) fn blocks() -> f64 {
+    BLOCKS / machine::cpu().multiplication
+}
 
 /// Minimum seconds to compute an ordering for this number of rows and entries.
 pub(crate) fn least_order_seconds([rows, nonzeros]: [usize; 2]) -> f64 {
-    ORDER[0] * rows as f64 + ORDER[1] * nonzeros as f64
+    machine::cpu().multiplication * (ORDER[0] * rows as f64 + ORDER[1] * nonzeros as f64)
 }
 
 /// The expected cost of an ordering and of its factorisation.
@@ -48,13 +55,13 @@ impl OrderGuess {
 
     /// Seconds of the factorisation.
     pub(crate) fn factorisation(&self) -> f64 {
-        self.multiplications / BLOCKS
+        self.multiplications / blocks()
     }
 
     /// Returns whether the ordering and the factorisation are expected to take longer than a factorisation with this
     /// number of multiplications.
     pub(crate) fn exceeds(&self, multiplications: f64) -> bool {
-        BLOCKS * self.seconds + self.multiplications > multiplications
+        blocks() * self.seconds + self.multiplications > multiplications
     }
 }
 

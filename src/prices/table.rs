@@ -1,5 +1,6 @@
 //! The table of prices for `residua devices --prices`.
 
+use super::machine::{self, Factors};
 use super::{budgets, factors, iterations, multigrid, order};
 
 /// A price: its description, its value, and its unit.
@@ -16,7 +17,10 @@ pub(crate) fn table() -> Vec<(&'static str, Vec<Row>)> {
         ("LU of diagonal blocks", factors::DIAGONAL_BLOCKS),
         ("dense QR", factors::DENSE),
     ];
+    let Factors { bytes, launch, .. } = machine::cpu();
+    let on_device = |multiplications, bytes| factors::seconds_on_device(multiplications, bytes);
     let factors = kinds.into_iter().flat_map(|(name, price)| {
+        let price = price.here();
         [
             (format!("{name}: any"), price.any, "s"),
             (format!("{name}: a row"), price.row, "s"),
@@ -30,17 +34,28 @@ pub(crate) fn table() -> Vec<(&'static str, Vec<Row>)> {
         (
             "iterations on a CPU",
             vec![
-                row("any", iterations::START, "s"),
-                row("from the caches", iterations::CACHED, "bytes/s"),
+                row("any", launch * iterations::START, "s"),
+                row("from the caches", iterations::CACHED / bytes, "bytes/s"),
                 row("size of the caches", iterations::CACHE, "bytes"),
                 row("from memory: times as long, at most", iterations::UNCACHED, ""),
-                row("with incomplete factors, beside their bytes", iterations::WITH_INCOMPLETE.0, "s"),
-                row("with multigrid, beside its bytes", iterations::WITH_LEVELS.0, "s"),
-                row("making incomplete factors: a row", iterations::WITHOUT_FILL[0], "s"),
-                row("making incomplete factors: an entry", iterations::WITHOUT_FILL[1], "s"),
+                row(
+                    "with incomplete factors, beside their bytes",
+                    launch * iterations::WITH_INCOMPLETE.0,
+                    "s",
+                ),
+                row("with multigrid, beside its bytes", launch * iterations::WITH_LEVELS.0, "s"),
+                row("making incomplete factors: a row", bytes * iterations::WITHOUT_FILL[0], "s"),
+                row("making incomplete factors: an entry", bytes * iterations::WITHOUT_FILL[1], "s"),
             ],
         ),
         ("factorisations on a CPU", factors.collect()),
+        (
+            "factorisations on a GPU, beside the order, which the CPU finds",
+            vec![
+                row("a multiplication", on_device(1.0, 0.0), "s"),
+                row("a byte of the factors", on_device(0.0, 1.0), "s"),
+            ],
+        ),
         (
             "multigrid",
             vec![

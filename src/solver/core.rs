@@ -4,6 +4,7 @@ use super::SolverBackend;
 use super::choice::{GRIDS, SystemFacts, is_fault};
 use super::columns::column;
 use super::judging::judge;
+use super::lone::blank;
 use super::names::Method;
 use super::nullspace::proof_by_residual;
 use super::plan::{Notes, System};
@@ -139,6 +140,10 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         x: &mut B::Slice<T>,
         watch: &mut Watch<'_>,
     ) -> Result<SolveReport> {
+        if let Some(factors) = watch.probing {
+            self.probe(b, factors)?;
+            return Ok(blank(&self.device, &self.trail, self.stored.format(), self.stored.values()));
+        }
         self.begin();
         self.go_on(self.first, None, b, x, watch)
     }

@@ -6,6 +6,7 @@ use crate::prices::iterations::{
     CACHE, CACHED, MORE_PRODUCTS, POLYNOMIAL_SHARE, POLYNOMIAL_WORTH, START, UNCACHED, WITH_INCOMPLETE,
     WITHOUT_FILL,
 };
+use crate::prices::machine::{self, Factors};
 use crate::scalar::Scalar;
 
 /// The expected number of products with A for `n` unknowns and all right-hand sides.
@@ -25,7 +26,7 @@ pub(super) fn of_factors<T: Scalar, B: PreconditionSteps>(
     bytes: f64,
 ) -> (f64, f64) {
     let [each_row, each_entry] = WITHOUT_FILL;
-    let setup = each_row * rows as f64 + each_entry * nonzeros as f64;
+    let setup = machine::cpu().bytes * (each_row * rows as f64 + each_entry * nonzeros as f64);
     let more = nonzeros * (size_of::<T>() + size_of::<u32>()) + 9 * rows * size_of::<T>();
     (setup, of_iteration::<B>(bytes + more as f64, f64::INFINITY, WITH_INCOMPLETE))
 }
@@ -36,7 +37,8 @@ pub(super) fn of_iteration<B: PreconditionSteps>(bytes: f64, bandwidth: f64, bes
     if B::BYTES_TELL {
         return bytes / bandwidth;
     }
-    START + beside.0 + beside.1 * bytes / CACHED * (1.0 + bytes / CACHE).min(UNCACHED)
+    let Factors { launch, bytes: longer, .. } = machine::cpu();
+    launch * (START + beside.0) + longer * beside.1 * bytes / CACHED * (1.0 + bytes / CACHE).min(UNCACHED)
 }
 
 /// Returns whether the system is large enough for [`polynomial_pays`] to return true. Only then is a copy of the matrix

@@ -65,6 +65,7 @@ mod parted;
 mod placed;
 mod plan;
 mod preconditioner;
+mod probe;
 mod ready;
 mod refined;
 mod report;
@@ -90,8 +91,10 @@ pub use choice::SystemFacts;
 pub use compiled::Solvable;
 pub use device::{Device, Opened};
 #[cfg(feature = "cli")]
-pub(crate) use factorised::is_worth_a_device;
+pub(crate) use factorised::{factorises, is_worth_a_device};
 pub use names::{IlutChoice, Method, MultigridChoice, Precision, PreconditionerChoice, Reorder};
+#[cfg(feature = "cli")]
+pub(crate) use probe::range_around;
 pub use report::{Decision, Seconds, Solution, SolveReport, StageReport, Trail};
 #[cfg(all(unix, feature = "ranks"))]
 pub use rows::{RowsSolver, Told};
@@ -408,6 +411,22 @@ impl<T: Solvable> Solver<T> {
     /// precision if that loses nothing.
     pub(crate) fn pattern(&self) -> Result<Csr<T>> {
         self.engine.pattern()
+    }
+
+    /// Writes forecasts of the candidates that iterate into the trail, for this right-hand side. A factorisation is
+    /// forecast to take `factors` seconds.
+    #[cfg(feature = "cli")]
+    pub(crate) fn forecast_on<B: SolverBackend>(
+        &mut self,
+        backend: &B,
+        b: &B::Slice<T>,
+        factors: f64,
+    ) -> Result<()> {
+        let Self { engine, canceller, .. } = self;
+        let mut x = backend.zeros(engine.about().columns)?;
+        let mut watch = Watch::new(None, canceller, None);
+        watch.probing = Some(factors);
+        on(backend, &mut **engine)?.solve(b, &mut x, &mut watch).map(drop)
     }
 
     /// Sets the longest time of each solve from here on.

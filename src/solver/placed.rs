@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::graph;
 use crate::krylov::SolveOptions;
 use crate::matrix::Csr;
+use crate::prices;
 use crate::scalar::Scalar;
 use crate::verdict::{Equilibrated, RowNorms, equilibrated};
 use std::time::Instant;
@@ -64,6 +65,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             false if a.rows() != a.columns() => "not square",
             false => wishes.known_from,
         };
+        notes.decisions.push(Decision::new("prices", prices::machine::name()?, ""));
         let decision = Decision::new("symmetry", found.word::<T>(), known);
         notes.decisions.push(Decision { seconds: Some(looked), ..decision });
         Self::new(backend, a, wishes, found, notes)

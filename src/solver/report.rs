@@ -139,7 +139,7 @@ impl Trail {
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Decision {
-    /// What was decided: `device`, `symmetry`, `order`, `values`, `format`, `preconditioner`, `right-hand sides`.
+    /// What was decided: `device`, `prices`, `symmetry`, `order`, `values`, `format`, `preconditioner`, `right-hand sides`.
     pub subject: &'static str,
     /// The decision.
     pub chosen: String,
@@ -186,6 +186,8 @@ pub struct StageReport {
     /// Seconds that these iterations take at the known bandwidth of the device, or a factorisation at the measured
     /// multiplications per second. None if there is no forecast.
     pub predicted_seconds: Option<f64>,
+    /// The lowest and the highest seconds that a dry run expects. None if there is no forecast, or only a lower bound.
+    pub predicted_range: Option<[f64; 2]>,
     /// How it ended; none if it was not tried.
     #[serde(serialize_with = "status")]
     pub outcome: Option<Outcome>,
@@ -223,6 +225,7 @@ impl StageReport {
             predicted_iterations: iterations,
             predicted_bytes: predicted.map(|(bytes, _)| bytes),
             predicted_seconds: predicted.map(|(_, seconds)| seconds),
+            predicted_range: None,
             outcome: None,
             refused: None,
             remark: None,

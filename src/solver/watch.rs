@@ -66,6 +66,8 @@ pub struct Watch<'a> {
     pub(super) method: Method,
     /// The number of the first of the right-hand sides that are solved together.
     pub(super) offset: usize,
+    /// Whether nothing is solved, but forecast: the seconds that a factorisation is forecast to take.
+    pub(super) probing: Option<f64>,
 }
 
 impl<'a> Watch<'a> {
@@ -86,6 +88,7 @@ impl<'a> Watch<'a> {
             first: [0.0; Self::MOST],
             method: Method::Auto,
             offset: 0,
+            probing: None,
         }
     }
 

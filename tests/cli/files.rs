@@ -1,6 +1,7 @@
 //! `info`, `convert`, `reorder`, `bench`, `generate`, `devices`.
 
-use crate::support::{Folder, check_svg, package, read_matrix};
+use crate::support::{Folder, check_svg, package, read_matrix, residua};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Returns the entries by their positions.
@@ -359,6 +360,28 @@ fn devices_tells_which_kernels_came_compiled() {
     assert!(cut.contains("its part for sm_90 is damaged"), "{cut}");
 }
 
+/// A matrix in Matrix Market format whose dry run names the prices in use.
+#[test]
+fn prices_come_from_the_file_that_the_environment_names() {
+    let f = Folder::new();
+    f.ok("generate poisson2d --size 6 -o a.mtx");
+    let with = |prices: &str| {
+        let mut command = std::process::Command::new(residua());
+        command.args(["solve", "a.mtx", "--device", "cpu", "--dry-run", "--json", "-"]);
+        command.current_dir(f.path("")).env("RESIDUA_PRICES", prices).output().unwrap()
+    };
+    let speeds = r#"{"copies": 3e10, "launch": 1e-6, "multiplications": 8e9}"#;
+    f.write("mine.json", format!(r#"{{"name": "of my machine", "cpu": {speeds}, "gpu": null}}"#));
+    let told: Value = serde_json::from_slice(&with("mine.json").stdout).unwrap();
+    let decisions = told["trail"]["decisions"].as_array().unwrap();
+    assert!(decisions.iter().any(|one| one["subject"] == "prices" && one["chosen"] == "of my machine"));
+    f.write("damaged.json", "{}");
+    let refused = with("damaged.json");
+    assert_ne!(refused.status.code(), Some(0));
+    let why = String::from_utf8(refused.stderr).unwrap();
+    assert!(why.contains("RESIDUA_PRICES=damaged.json") && why.contains("name"), "{why}");
+}
+
 #[test]
 fn devices_lists_the_cpu_and_help_helps() {
     let f = Folder::new();
@@ -366,6 +389,7 @@ fn devices_lists_the_cpu_and_help_helps() {
     assert!(run.stdout.contains("threads") && run.stdout.contains("GB/s"), "{}", run.stdout);
     let prices = f.ok("devices --prices").stdout;
     assert!(prices.contains("Cholesky: a multiplication") && prices.contains("unknowns"), "{prices}");
+    assert!(prices.contains("shipped with residua"), "{prices}");
     // Information on CUDA, or the reason why there is none.
     assert!(run.stdout.contains("\ncuda"), "{}", run.stdout);
     assert!(f.ok("--version").stdout.starts_with("residua "));

@@ -350,6 +350,25 @@ fn a_dry_run_tells_the_methods_in_their_order_and_solves_nothing() {
     let json: Value = serde_json::from_str(&f.read("r.json")).unwrap();
     assert_eq!(json["trail"]["stages"][0]["method"], "cg");
     assert_eq!(json["trail"]["stages"].as_array().unwrap().len(), of("first").len() + of("then").len());
+    // As JSON it has a forecast with its range wherever something is known, and null elsewhere.
+    let told = f.ok("solve a.mtx --dry-run --json -").json();
+    assert_eq!(told["status"], "dry_run");
+    let stages = told["trail"]["stages"].as_array().unwrap();
+    assert_eq!(stages.len(), json["trail"]["stages"].as_array().unwrap().len());
+    for stage in stages {
+        assert!(stage["outcome"].is_null());
+        let range = stage["predicted_range"].as_array();
+        assert_eq!(range.is_some(), stage["predicted_seconds"].is_number(), "{stage}");
+        if let Some([low, high]) = range.map(Vec::as_slice) {
+            let (low, high) = (low.as_f64().unwrap(), high.as_f64().unwrap());
+            let forecast = stage["predicted_seconds"].as_f64().unwrap();
+            assert!(0.0 < low && low < forecast && forecast < high && high <= 4.0 * low, "{stage}");
+        }
+    }
+    // Half of the digits tell how many iterations there will be.
+    let iterations = json["iterations"].as_f64().unwrap();
+    let forecast = stages[0]["predicted_iterations"].as_f64().unwrap();
+    assert!((0.5..2.0).contains(&(forecast / iterations)), "{forecast} {iterations}");
     f.fails(2, "solve a.mtx --dry-run -o x.mtx");
     f.fails(2, "solve a.mtx --dry-run --ranks 2");
 }

@@ -132,8 +132,9 @@ pub(crate) struct Arguments {
     /// the same if double precision cannot meet the tolerance
     #[arg(long)]
     no_condition: bool,
-    /// Solve nothing: show which methods would be tried, in which order and why, and their expected cost
-    #[arg(long, conflicts_with_all = ["output", "json", "history", "plot", "report", "quiet"])]
+    /// Solve nothing: show which methods would be tried, in which order and why, and how long each is expected to take,
+    /// from half of the digits of iterations and the order of a factorisation (also by --json)
+    #[arg(long, conflicts_with_all = ["output", "history", "plot", "report", "quiet"])]
     dry_run: bool,
     /// Print nothing but errors
     #[arg(short, long)]

@@ -45,8 +45,16 @@ where
         return Err(Failure::about(path, "the matrix is empty: there is nothing to solve"));
     }
     if arguments.dry_run {
-        let builder = arguments.builder_of::<T>(&header)?.placed_because(no_gpu);
-        console::say(&about(forecast::told(backend, a, &builder, arguments), path)?)?;
+        let rhs = rhs::make(arguments.rhs.as_ref(), backend, &a, path)?;
+        let builder =
+            arguments.builder_of::<T>(&header)?.right_hand_sides(rhs.count()).placed_because(no_gpu);
+        let told = about(forecast::told(backend, a, &rhs, (&builder, arguments)), path)?;
+        if let Some(sink) = &sinks.json {
+            sink.write_json(&told)?;
+        }
+        if !sinks.stdout {
+            console::say(&told.text())?;
+        }
         return Ok(Ending::Done);
     }
     let portrait = sinks.report.as_ref().map(|_| Portrait::of(&a.to_host(backend)?, path)).transpose()?;

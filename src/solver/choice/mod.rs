@@ -34,6 +34,6 @@ pub use facts::SystemFacts;
 pub(super) use facts::{Facts, Hierarchy};
 pub(super) use listed::candidates;
 pub(super) use pace::{Costs, Pace};
-pub(super) use race::is_left_out;
+pub(super) use race::{is_left_out, iterations_left, take};
 pub(super) use table::{AS_ASKED, CLASSICAL, GRIDS, MESH, SYMMETRIZED, in_half};
 pub(super) use unseen::{refuses_factors, refuses_trial};

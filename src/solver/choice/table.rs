@@ -4,9 +4,9 @@ use super::{Candidate, Facts, Hierarchy, Source, When};
 use crate::prices::budgets::{
     AT_ONCE, BEFORE_FACTORS, BEFORE_FORECAST, BEFORE_INCOMPLETE, BEFORE_LEVELS_OF_OTHERS, BEFORE_MINRES,
     BEFORE_TRIALS, IN_RACE, LEVELS_ITERATIONS, LONG_LEVELS, MEDIUM, PATIENCE, PATIENT, QUICK, SHARE, SMALL,
-    SMALL_ITERATIONS, before_factors_on_device, before_levels, flops_of_levels,
+    SMALL_ITERATIONS, before_factors_on_device, before_levels, cg_before_factors_on_device, flops_of_levels,
 };
-use crate::prices::iterations::{MORE_PRODUCTS, PRODUCTS_OF_BICGSTAB};
+use crate::prices::iterations::MORE_PRODUCTS;
 use crate::solver::forecast::expected_products;
 use crate::solver::names::{Method, Precision, PreconditionerChoice as Name};
 
@@ -31,7 +31,7 @@ pub(in crate::solver) const PLAIN: &str = "if multigrid fails";
 pub(in crate::solver) const HERMITIAN: &str = "for a Hermitian matrix that is not positive definite";
 pub(in crate::solver) const SHORT: &str = "another method for a matrix that is not Hermitian";
 pub(in crate::solver) const LEAST: &str = "for a matrix that may be singular";
-const CHEAP: &str = "a factorisation is cheap for a matrix of this size";
+const CHEAP: &str = "a factorisation, if it is cheap";
 const BEYOND: &str = "a factorisation, if multigrid fails";
 const DENSE: &str = "a dense factorisation also gives the solution of least norm";
 const SQUARES: &str = "a factorisation also gives the least-squares solution";
@@ -94,6 +94,9 @@ pub(super) fn definite(facts: &Facts) -> Vec<Candidate> {
         _ if facts.max_iterations.is_some() => None,
         Name::Multigrid(_) => Some(LEVELS_ITERATIONS),
         _ if facts.may_take_levels() => Some(before_levels(n, facts.on_device)),
+        _ if n <= SMALL && facts.on_device => {
+            Some(cg_before_factors_on_device(n, facts.nonzeros).max(SMALL_ITERATIONS))
+        }
         _ if n <= SMALL => Some(SMALL_ITERATIONS),
         _ => None,
     };
@@ -216,9 +219,6 @@ pub(super) fn general(facts: &Facts) -> Vec<Candidate> {
         if facts.may_take_factors() && (levels_later.is_some() || hierarchy.is_none()) {
             list[0].may_go_on = hierarchy.is_none();
             list.push(facts.incomplete(Name::Ilu, FACTORS));
-            let most = before_factors_on_device(n, facts.nonzeros) / PRODUCTS_OF_BICGSTAB;
-            let share = Some(facts.patience(most));
-            list.push(Candidate { share, may_go_on: true, ..facts.plain(Method::BiCgStab, SHORT) });
         }
         list.push(facts.direct(IN_RACE, CHEAP));
     } else if facts.begins_with_factors() {
