@@ -15,7 +15,7 @@ use super::preconditioner::Setup;
 use super::ready::Ready;
 use super::system::Stored;
 use crate::backend::PreconditionSteps;
-use crate::direct::{Kind, RightHandSides};
+use crate::direct::Kind;
 use crate::error::{Error, Result};
 use crate::krylov::{BiCgStab, Cg, Gmres, Lsmr, Minres, SolveOptions};
 use crate::matrix::Csr;
