@@ -82,7 +82,7 @@ const LEAST_WAIT: f64 = 0.3;
 /// is taken for this fraction of both, with the order counted twice for what comes beside it, but at most for this
 /// multiple of the usual time or of the order. Fitted to one half of `benches/choice`, seeds 7, 31 and 47, together with
 /// [`LESS`], `orders` of [`GENERAL`], `BEFORE_LEVELS`, `LEVELS` and `AT_ONCE`, with seed 53 in view: the mean regret fell
-/// from 1.31 to 1.24, and from 1.35 to 1.26 on the other half (replayed, 2026-11-28).
+/// from 1.31 to 1.24, and from 1.35 to 1.26 on the other half, which was in view too (replayed, 2026-11-28).
 const GUESSED: f64 = 0.4;
 const UP_TO: f64 = 3.0;
 
