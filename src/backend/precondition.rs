@@ -76,7 +76,7 @@ pub type WithProduct<'a, T, B> = (&'a <B as Backend>::Slice<T>, &'a <B as Backen
 pub trait PreconditionSteps: VectorOps {
     /// True if this is a device on which the number of bytes moved determines the time, so that a preconditioner with
     /// fewer bytes is faster.
-    const BYTES_TELL: bool = false;
+    const IS_DEVICE: bool = false;
 
     /// Inverts the diagonal blocks of a Hermitian A into `inverses` (layout: [`BlockParts`]). The inverses are exactly
     /// Hermitian. `first_bad[0]` = the first row at which a block was found not to be positive definite, because

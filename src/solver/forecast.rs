@@ -34,7 +34,7 @@ pub(super) fn of_factors<T: Scalar, B: PreconditionSteps>(
 /// Returns the seconds of an iteration that moves `bytes`. On a CPU, `beside` is the time that a preconditioner adds,
 /// and the factor by which it multiplies the time of the bytes.
 pub(super) fn of_iteration<B: PreconditionSteps>(bytes: f64, bandwidth: f64, beside: (f64, f64)) -> f64 {
-    if B::BYTES_TELL {
+    if B::IS_DEVICE {
         return bytes / bandwidth;
     }
     let Factors { launch, bytes: longer, .. } = machine::cpu();

@@ -66,11 +66,7 @@ pub(super) fn at_once<T: Scalar, B: SolverBackend>(
     let vectors = 8 * rows * size_of::<T>();
     let csr = nonzeros * (4 + value) + 4 * rows;
     let together = csr / systems + 2 * rows * size_of::<T>() + vectors;
-    if together as f64 > WORTH[usize::from(!B::BYTES_TELL)] * (product + vectors) as f64 {
-        1
-    } else {
-        systems
-    }
+    if together as f64 > WORTH[usize::from(!B::IS_DEVICE)] * (product + vectors) as f64 { 1 } else { systems }
 }
 
 #[cfg(test)]

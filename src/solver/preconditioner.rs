@@ -89,7 +89,7 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
     where
         V: Scalar + Widen<T>,
     {
-        let bounds = Bounds { levels: most_levels(a.rows(), B::BYTES_TELL).min(bounds.levels), ..bounds };
+        let bounds = Bounds { levels: most_levels(a.rows(), B::IS_DEVICE).min(bounds.levels), ..bounds };
         Incomplete::new(backend, a, None, (method, bounds)).map(Setup::Incomplete)
     }
 

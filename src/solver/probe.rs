@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 /// A trial may take as long as the least forecast so far, since the setup of multigrid alone takes half of its time, but
 /// no less and no more than these seconds.
 const LEAST: f64 = 0.1;
-const MOST: f64 = 10.0;
+const MOST: f64 = 2.0;
 
 /// Solves are expected to take between this fraction of their forecast and its inverse.
 const RANGE: f64 = 0.5;

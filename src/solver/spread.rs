@@ -252,7 +252,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
                 .products(expected_products(a.rows(), 1, wishes.max_iterations))
                 .measured(false);
             // Values that a narrower type holds exactly are stored in it, as on one process. x has the same bits.
-            let narrow = if <B as PreconditionSteps>::BYTES_TELL {
+            let narrow = if <B as PreconditionSteps>::IS_DEVICE {
                 Err(own)
             } else {
                 own.into_narrow(space.backend())?

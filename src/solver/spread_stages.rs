@@ -31,7 +31,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         hermitian: bool,
     ) -> Result<()> {
         let size = [a.rows(), a.columns(), self.shares().iter().map(|share| share.nonzeros).sum()];
-        let on_device = <B as PreconditionSteps>::BYTES_TELL;
+        let on_device = <B as PreconditionSteps>::IS_DEVICE;
         let mut facts = Facts::of(wishes, &self.options, size, (hermitian, on_device));
         facts.ranks = self.parts.len();
         let mut grids = match &own {
@@ -93,7 +93,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         let (backend, own_rows) = (self.space.backend(), &self.parts[self.space.communicator().part()]);
         let nonzeros = self.shares().iter().map(|share| share.nonzeros).sum();
         let grid = seeming_grid(a.rows(), some_distances(a, own_rows));
-        let (price, on_device) = (backend.ordering_price(), <B as PreconditionSteps>::BYTES_TELL);
+        let (price, on_device) = (backend.ordering_price(), <B as PreconditionSteps>::IS_DEVICE);
         let pays =
             grid.is_some_and(|grid| grids_pay::<T>(grid.sizes, nonzeros, price, (on_device, hermitian)));
         let curved = hermitian && self.curvature.is_some();

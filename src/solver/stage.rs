@@ -88,7 +88,7 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
         }
         let set_up = |a: &Csr<T, B>| match name {
             PreconditionerChoice::Ilu => {
-                let is_tried = <B as PreconditionSteps>::BYTES_TELL && a.rows() <= SMALL;
+                let is_tried = <B as PreconditionSteps>::IS_DEVICE && a.rows() <= SMALL;
                 let bounds = match share {
                     Some(_) if is_tried => Bounds::TRIED,
                     Some(_) => Bounds::TAKES_OVER,

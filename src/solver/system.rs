@@ -212,7 +212,7 @@ fn order_of_a_grid<T: Scalar, B: SolverBackend>(
     let graph = Adjacency::on(backend, a)?;
     let Some(sizes) = graph::grid_sizes(backend, &graph)? else { return Ok(None) };
     let saves = levels.is_some_and(|hermitian| {
-        let (price, on_device) = (backend.ordering_price(), <B as PreconditionSteps>::BYTES_TELL);
+        let (price, on_device) = (backend.ordering_price(), <B as PreconditionSteps>::IS_DEVICE);
         // Iterations without multigrid would run in the matrix's current order.
         let longer = benefit.gain_of_a_product();
         let saved = grids_save::<T>(sizes, a.nonzeros(), price, (on_device, hermitian), longer);

@@ -112,7 +112,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             let may = levels_next && self.backend.factor_library().is_err();
             return may.then(|| refuses_factors(&guess(), most, a.rows())).flatten();
         }
-        let may = <B as PreconditionSteps>::BYTES_TELL && self.width.get().is_some();
+        let may = <B as PreconditionSteps>::IS_DEVICE && self.width.get().is_some();
         let most = behind.iter().find_map(|later| later.plan.flops).filter(|_| may)?;
         refuses_trial(&stage.plan, self.stored.nonzeros(), &guess(), most)
     }
@@ -145,7 +145,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             each: ready.forecast(a, 1, self.backend.ordering_price().bandwidth).1,
             least: self.stored.least_seconds(plan.method),
             known: turn.rival.and_then(|rival| behind[rival - number - 1].forecast),
-            on_device: <B as PreconditionSteps>::BYTES_TELL,
+            on_device: <B as PreconditionSteps>::IS_DEVICE,
             size: [a.rows(), self.stored.nonzeros()],
             incomplete: self.stored.factors_seconds(ready.bytes(a)),
         };

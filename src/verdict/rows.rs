@@ -183,7 +183,7 @@ impl<T: Scalar, B: MultigridBackend> RowNorms<T, B> {
 /// Replaces norms by the geometric mean of the smallest and the largest, divided by each norm; 0 for a norm of zero.
 fn inverted<R: Real, B: MultigridBackend>(backend: &B, norms: &mut B::Vec<R>) -> Result<Spread> {
     let n = B::len(norms);
-    if <B as crate::backend::PreconditionSteps>::BYTES_TELL && n > 0 {
+    if <B as crate::backend::PreconditionSteps>::IS_DEVICE && n > 0 {
         let mut found = backend.zeros::<R>(1)?;
         backend.reduce(Min, norms, &mut found)?;
         let least = Real::to_f64(backend.value(&found)?);

@@ -82,7 +82,7 @@ fn a_preconditioner_that_was_named_keeps_its_turn<B: Device + SolverBackend>(bac
     assert!(report.trail.stages[0].iterations > 60 && report.iterations == report.trail.stages[0].iterations);
     let report = solved("auto")?.report;
     assert!(report.outcome.is_converged(), "{report:?}");
-    if <B as PreconditionSteps>::BYTES_TELL {
+    if <B as PreconditionSteps>::IS_DEVICE {
         assert!(report.trail.stages[0].iterations > 60, "{report:?}");
         return Ok(());
     }
@@ -107,7 +107,7 @@ fn what_suits_is_found<B: Device + SolverBackend>(backend: &B) -> Result<()> {
             assert!(solution.report.outcome.is_converged(), "{method}: {:?}", solution.report);
             assert!(solves(&shuffled(&a), &b, &solution.x, 1e-8), "{method}");
             // On a device, iterations solve systems that are factorised on a CPU.
-            let is_device = <B as PreconditionSteps>::BYTES_TELL;
+            let is_device = <B as PreconditionSteps>::IS_DEVICE;
             assert!(is_device || solution.report.method == method, "{:?}", solution.report.trail);
             assert_eq!(solution.history.len(), solution.report.iterations + 1);
         }
@@ -127,7 +127,7 @@ fn incomplete_factors_take_over<B: Device + SolverBackend>(backend: &B) -> Resul
         let ran = report.trail.stages.iter().filter(|stage| stage.outcome.is_some());
         ran.map(|stage| (stage.method, stage.preconditioner)).collect()
     };
-    if <B as PreconditionSteps>::BYTES_TELL {
+    if <B as PreconditionSteps>::IS_DEVICE {
         assert!(!ran(&solution.report).contains(&(Method::Gmres, PreconditionerChoice::Ilu)));
         return Ok(());
     }

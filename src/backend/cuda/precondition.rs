@@ -81,7 +81,7 @@ mod kernel {
 }
 
 impl PreconditionSteps for Cuda {
-    const BYTES_TELL: bool = true;
+    const IS_DEVICE: bool = true;
 
     fn block_inverses<V: Widen<T>, T: Scalar>(
         &self,

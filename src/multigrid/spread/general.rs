@@ -47,7 +47,7 @@ pub(super) struct Levels<T: Scalar> {
 
 /// The product of two matrices, computed by the backend of the vectors.
 fn product<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T>, b: &Csr<T>) -> Result<Csr<T>> {
-    if !B::BYTES_TELL {
+    if !B::IS_DEVICE {
         return multiply(&Host, a, b);
     }
     multiply(backend, &a.to_backend(backend)?, &b.to_backend(backend)?)?.to_host(backend)

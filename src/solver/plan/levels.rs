@@ -27,7 +27,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         let found = timed(&mut self.notes.seconds.setup, || {
             backend.diagonals((rows, rows), parts.offsets, parts.indices, NEIGHBOURS)
         })?;
-        let (price, on_device) = (backend.ordering_price(), <B as PreconditionSteps>::BYTES_TELL);
+        let (price, on_device) = (backend.ordering_price(), <B as PreconditionSteps>::IS_DEVICE);
         let grid = multigrid::of_distances(rows, &found.distances);
         let pays = grid.is_some_and(|(grid, _)| {
             grids_pay::<T>(grid.sizes, a.nonzeros(), price, (on_device, self.hermitian))
@@ -104,7 +104,7 @@ impl<B: SolverBackend> Planner<'_, B> {
             return Ok(mesh);
         }
         let mut mesh = Mesh::of(self.backend, a)?;
-        if !<B as PreconditionSteps>::BYTES_TELL && !mesh.wants_levels::<V>(None) {
+        if !<B as PreconditionSteps>::IS_DEVICE && !mesh.wants_levels::<V>(None) {
             // On a device no path is needed: the rows are in a good order already, or their order does not matter.
             mesh = mesh.with_path(self.backend, a)?;
         }
@@ -116,7 +116,7 @@ impl<B: SolverBackend> Planner<'_, B> {
     /// a device, where the order does not matter, and for nodes of several unknowns, which renumbering would split.
     pub(in crate::solver) fn products_of_named_levels<T: Scalar>(&self, a: &Csr<T, B>) -> Result<usize> {
         let named = matches!(self.wishes.preconditioner, Name::Multigrid(choice) if choice.unknowns <= 1);
-        let suits = named && self.shape.0 == self.shape.1 && !<B as PreconditionSteps>::BYTES_TELL;
+        let suits = named && self.shape.0 == self.shape.1 && !<B as PreconditionSteps>::IS_DEVICE;
         let alone = suits && unknowns_a_node::<T, T, B>(self.backend, a)? == 1;
         Ok(if alone { PRODUCTS_OF_LEVELS } else { 0 })
     }
@@ -126,7 +126,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         &mut self,
         a: &Csr<T, B>,
     ) -> Result<Option<usize>> {
-        let may = !<B as PreconditionSteps>::BYTES_TELL && self.may_take_levels_of_a_mesh(a.nonzeros());
+        let may = !<B as PreconditionSteps>::IS_DEVICE && self.may_take_levels_of_a_mesh(a.nonzeros());
         let will = may
             && self.mesh_of(a)?.wants_levels::<T>(None)
             && unknowns_a_node::<T, T, B>(self.backend, a)? == 1;
@@ -143,7 +143,7 @@ impl<B: SolverBackend> Planner<'_, B> {
             return Ok(None);
         }
         let start = Instant::now();
-        let setup = <B as PreconditionSteps>::BYTES_TELL.then(|| device_setup(rows));
+        let setup = <B as PreconditionSteps>::IS_DEVICE.then(|| device_setup(rows));
         let levels = if self.mesh_of(a)?.wants_levels::<T>(setup) {
             // If it can't be set up, the current preconditioner is kept.
             Levels::new(backend, a, (Default::default(), Method::Cg), known(self.wishes, self.units.as_ref()))

@@ -132,7 +132,7 @@ impl<B: SolverBackend> Planner<'_, B> {
 
     /// The facts about the matrix before multigrid is considered.
     pub(super) fn facts(&self, nonzeros: usize) -> Facts {
-        let on_device = <B as PreconditionSteps>::BYTES_TELL;
+        let on_device = <B as PreconditionSteps>::IS_DEVICE;
         let size = [self.shape.0, self.shape.1, nonzeros];
         Facts::of(self.wishes, self.options, size, (self.hermitian, on_device))
     }

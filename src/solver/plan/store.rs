@@ -110,7 +110,7 @@ impl<B: SolverBackend> Planner<'_, B> {
     /// Returns whether a polynomial in half the precision may be faster: if vectors and matrix do not fit in a cache.
     fn may_pay<V: Scalar + Widen<T>, T: Scalar>(&self, a: &Csr<V, B>) -> bool {
         let (rows, nonzeros) = (a.rows(), a.nonzeros());
-        <B as PreconditionSteps>::BYTES_TELL
+        <B as PreconditionSteps>::IS_DEVICE
             && self.facts(nonzeros).first_method() == Method::Cg
             && size_of::<T::Narrow>() < size_of::<T>()
             && !in_one_call::<V, T, B>(self.backend, rows, nonzeros)
