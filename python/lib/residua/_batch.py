@@ -16,33 +16,54 @@ from . import _device, _matrix, _residua
 class BatchReport:
     """What is known of each system's x: arrays of NumPy with an entry a system.
 
+    If all systems on a GPU have converged, their arrays stay there until one is asked for.
+
     Attributes
     ----------
-    solved, converged : numpy.ndarray
-        Whether x is an answer, be it a least-squares one; whether b - A x, computed anew, meets the tolerance.
-    residuals : numpy.ndarray
-        ||b - A x|| / ||b|| of the x that you get; NaN where A or b holds infinities or NaN.
-    iterations : numpy.ndarray
-        Steps of refinement, or iterations where a system was solved one by one.
+    all_converged : bool
+        Whether every system has converged.
     apart : int
         How many systems were solved one by one on the CPU, because elimination alone did not settle them.
     """
 
-    def __init__(self, told: tuple[Any, ...]) -> None:
-        self._numbers, self.solved, self.residuals, self.iterations, self.apart = told
+    def __init__(self, told: Any) -> None:
+        self._told = told
+        self._arrays: tuple[np.ndarray, ...] | None = None
+        self.all_converged: bool = told.all_converged
+        self.apart: int = told.apart
+
+    def _array(self, number: int) -> np.ndarray:
+        if self._arrays is None:
+            self._arrays = self._told.arrays()
+        return self._arrays[number]
+
+    @property
+    def solved(self) -> np.ndarray:
+        """Whether x is an answer, be it a least-squares one."""
+        return self._array(1)
 
     @property
     def converged(self) -> np.ndarray:
-        """Whether the tolerance is met."""
-        return self._numbers == 0
+        """Whether b - A x, computed anew, meets the tolerance."""
+        return self._array(0) == 0
+
+    @property
+    def residuals(self) -> np.ndarray:
+        """||b - A x|| / ||b|| of the x that you get; NaN where A or b holds infinities or NaN."""
+        return self._array(2)
+
+    @property
+    def iterations(self) -> np.ndarray:
+        """Steps of refinement, or iterations where a system was iterated on or solved one by one."""
+        return self._array(3)
 
     @property
     def outcomes(self) -> np.ndarray:
         """A word a system: "converged", "singular", "precision_limit", ... as ``Report.outcome``."""
-        return np.array(_residua.Batches.words())[self._numbers]
+        return np.array(_residua.Batches.words())[self._array(0)]
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return self._told.systems
 
     def __repr__(self) -> str:
         words, counts = np.unique(self.outcomes, return_counts=True)
@@ -63,8 +84,9 @@ class Batch:
     rtol, atol, row_wise
         As for :class:`Solver`.
     method : str
-        "lu": elimination; "bicgstab": iteration, for sparse systems of up to 4096 unknowns; "auto": elimination where
-        there is one for systems of this size and pattern. What a method leaves uncertain goes the next way.
+        "lu": elimination; "bicgstab", or "cg" for Hermitian systems that are positive definite: iteration, for sparse
+        systems of up to 4096 unknowns; "auto": elimination where there is one for systems of this size and pattern.
+        What a method leaves uncertain goes the next way.
     device : str
         "auto" (the GPU on which the values lie, else the CPU), "cpu", "cuda" or "cuda:N".
 
