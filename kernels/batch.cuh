@@ -54,6 +54,7 @@ struct Systems {
     SCALAR* x;
     u32* steps;
     f64* residuals;
+    u32* worst;
     Goal goal;
     u32 row_wise, size, vectors;
     // Whether only those systems are solved that are uncertain so far.

@@ -382,7 +382,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             if (row < n) block.right[row] = block.moving[row] = power(units.shift) * scaled;
             block.solve(block.y, own_step);
             Work work = {block, systems, system, own_step, units};
-            const Refined found = refine(work, true);
+            const Refined found = refine<true>(work, true);
             told.add(found);
             if (found.known && row < n) systems.x[at] = work.solution;
         }

@@ -312,8 +312,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             work.y[q] = D();
         }
         const bool open = told.good && fine && !zero;
-        if (work.any(open)) work.correct(open);
-        Refined found = refine(work, open);
+        Refined found = refine<false>(work, open);
         if (zero) found = {fine, 0, 0};
         told.add(found);
 #pragma unroll

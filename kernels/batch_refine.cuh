@@ -37,7 +37,10 @@ struct Story {
         worst = fmax(worst, one.relative);
     }
     DEVICE void tell(const Systems& systems, u64 system) const {
-        systems.steps[system] = !good ? ~0u : tenths == ~0u ? steps : IS_LIMITED | tenths;
+        const u32 code = !good ? ~0u : tenths == ~0u ? steps : IS_LIMITED | tenths;
+        systems.steps[system] = code;
+        // Most often none is, and a single number tells so.
+        if (code & IS_LIMITED) atomicMax(systems.worst, code);
         systems.residuals[system] = good ? worst : __longlong_as_double(0x7ff8000000000000);
     }
 };
@@ -49,11 +52,16 @@ DEVICE Story story(bool good) { return {good, 0, ~0u, 0}; }
 //     round()            y becomes what x is once rounded to the caller's type; false if that overflows
 //     judge(accurate)    r becomes the residual of y; what is said of y
 //     correct(open)      y += A^-1 r, if open; the norm of that step relative to the norm of y
-template <typename Work> DEVICE Refined refine(Work& work, bool open) {
+//
+// `BEGUN`: whether y is a first solution. If not, y is zero and r the right-hand side, so that solving once more, as for
+// a step of refinement, makes one: the code of a solve is in a kernel only once then.
+template <bool BEGUN, typename Work> DEVICE Refined refine(Work& work, bool open) {
     Refined found = {false, 0, 0};
     f64 last = INFINITE;
     bool missed = false;
+#pragma unroll 1
     for (u32 step = 0; step <= REFINEMENTS && work.any(open); step++) {
+        if (!BEGUN || step > 0) work.correct(open);
         open = work.round() && open;
         Judged now = work.judge(false);
         if (work.any(open && !now.met)) {
@@ -69,16 +77,19 @@ template <typename Work> DEVICE Refined refine(Work& work, bool open) {
         missed = missed || (open && !falls);
         open = open && falls;
         if (open) last = now.excess;
-        if (work.any(open)) work.correct(open);
     }
     if constexpr (same<SCALAR, f32>::value || same<SCALAR, c32>::value) {
         if (work.any(missed)) {
+            f64 moved = 0;
             // Residuals are accurate in any case, so that bits do not depend on what other systems need.
-            work.judge(true);
-            work.correct(missed);
-            missed = work.judge(true).met && missed;
+#pragma unroll 1
+            for (u32 step = 0; step < 2; step++) {
+                const bool met = work.judge(true).met;
+                missed = missed && (step == 0 || met);
+                moved = work.correct(missed);
+            }
             // What another step changes is an estimate of the error of y, to which rounding adds its own.
-            const f64 error = fmax(work.correct(missed), 5.960464477539063e-08);
+            const f64 error = fmax(moved, 5.960464477539063e-08);
             missed = work.round() && missed && error <= 0.1;
             const Judged now = work.judge(true);
             if (missed) found = {true, now.met ? REFINEMENTS : IS_LIMITED | u32(-10 * log10(error)), now.relative};

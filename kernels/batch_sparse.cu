@@ -324,7 +324,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             told.good = all.take(systems.b + place, zero) && told.good;
             const bool open = told.good && !zero;
             if (all.any(open)) all.solve(all.right, all.y);
-            Refined found = refine(all, open);
+            Refined found = refine<true>(all, open);
             if (zero) found = {told.good, 0, 0};
             told.add(found);
             if (there && found.known)

@@ -1,6 +1,7 @@
 """Batches of small systems compared with CuPy's batched solve on a GPU, and on the CPU with NumPy's and with SciPy one
-by one. Times are the smallest of some runs, in milliseconds, from arrays to x and its verdicts. With `processor`, they
-are the time of all processors together, on which other programs of the machine have less influence.
+by one. Times are the smallest of some runs, in milliseconds, from arrays to x and to knowing whether all have converged;
+runs that also read the residuals have lines of their own. With `processor`, they are the time of all processors together,
+on which other programs of the machine have less influence.
 
     python benches/peers/batches.py cpu [processor]
     python benches/peers/batches.py gpu
@@ -46,7 +47,7 @@ def line(what, ours, again, others, report):
     told = "".join(f"{name} {time:.2f}, {time / again:.1f} times; " for name, time in others)
     print(
         f"{what}: residua {ours:.2f} first, {again:.2f} kept; {told}"
-        f"{int(report.converged.sum())} converged, {report.apart} apart",
+        f"{int(report.converged.sum())} converged, {report.apart} apart, iterations {report.iterations.mean():.0f}",
         flush=True,
     )
 
@@ -71,18 +72,24 @@ def dense(m, n, dtype=np.float64):
         others,
         report,
     )
+    print(f"   and read: {least(lambda: batch.solve(b)[1].residuals):.2f}")
     if not same_bits(lambda: batch.solve(b)):
         print("   OTHER BITS")
 
 
-def one_pattern(what, pattern, m, peers):
+def one_pattern(what, pattern, m, peers, methods=("lu", "bicgstab")):
     pattern.sum_duplicates()
     values = rng.uniform(-1, 1, (m, pattern.nnz))
     rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
     diagonal = rows == pattern.indices
     sums = np.zeros((m, pattern.shape[0]))
     np.add.at(sums, (slice(None), rows), np.abs(values))
-    values[:, diagonal] = 0.6 * sums
+    if "cg" in methods:
+        across = sp.csr_array((np.arange(pattern.nnz), pattern.indices, pattern.indptr)).T.tocsr().data
+        values = -np.abs(values + values[:, across])
+        values[:, diagonal] = 0
+        sums = -np.add.reduceat(values, pattern.indptr[:-1], axis=1)
+    values[:, diagonal] = (1.001 if "cg" in methods else 0.6) * sums
     b = rng.standard_normal((m, pattern.shape[0]))
     some = [sp.csc_array(sp.csr_array((v, pattern.indices, pattern.indptr))) for v in values[:50]]
     others = []
@@ -97,7 +104,7 @@ def one_pattern(what, pattern, m, peers):
         full, right = there(full), there(b[:, :, None])
         others.append(("CuPy dense", least(lambda: cp.linalg.solve(full, right), 3)))
     values, b = there(values), there(b)
-    for method in ("lu", "bicgstab"):
+    for method in methods:
         batch = residua.Batch(pattern, values, method=method)
         _, report = batch.solve(b)
         first = least(lambda: residua.solve_batch(pattern, b, values, method=method), 3)
@@ -146,3 +153,4 @@ attempt(dense, 1000, 64, np.float32)
 many = 10_000 if on_gpu else 1000
 attempt(one_pattern, "stencil in 2D", stencil(31, 32), many, () if on_gpu else ("scipy",))
 attempt(one_pattern, "chemistry", chemistry(992), many, () if on_gpu else ("scipy",))
+attempt(one_pattern, "symmetric stencil", stencil(31, 32), many, (), ("lu", "bicgstab", "cg"))

@@ -110,8 +110,8 @@ unsafe fn solve<T: Solvable>(
 /// dense, row by row; otherwise they have one pattern in CSR (`size + 1` offsets from 0, columns that ascend in each
 /// row) and `values` are their entries. `b` and `x` have `vectors` numbers per row, row by row, one system after
 /// another. `tolerance` 0 stands for the default. `method` is "lu" (elimination), "bicgstab" (iteration, for patterns of
-/// up to 4096 unknowns), or "auto" or null (elimination whenever there is one); systems that a method leaves uncertain are
-/// solved in the next way.
+/// up to 4096 unknowns), "cg" (the same if A is Hermitian and positive definite), or "auto" or null (elimination
+/// whenever there is one); systems that a method leaves uncertain are solved in the next way.
 ///
 /// A system that fails does not affect the others, and is no error. `solved`, unless null, gets a number per system: 2
 /// if x meets the tolerance, 1 if x is an answer without meeting it (as accurate as the precision allows, or a

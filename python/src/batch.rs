@@ -3,15 +3,15 @@
 use crate::run::{open_gpu, raise, set_up};
 use crate::typed::Value;
 use num_complex::Complex;
-use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1, ToPyArray};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1, ToPyArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use residua::batch::{Batch, Method, Verdicts};
+use residua::batch::{Batch, Method, Stored, Told, Verdicts};
 use residua::krylov::Outcome;
 use residua::{Backend, Cuda, Host};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The outcomes of systems, by their numbers in the array of outcomes.
 const WORDS: [&str; 11] = [
@@ -132,7 +132,7 @@ impl<T: Value> Kept<T> {
         [values, b, x]: [(u64, usize); 3],
         stream: Option<u64>,
         long: bool,
-    ) -> PyResult<()> {
+    ) -> PyResult<Option<Arc<Stored<Cuda>>>> {
         set_up(py, long, || {
             let Self::Gpu(cuda, batch) = self else {
                 return Err(residua::Error::InvalidArgument(
@@ -148,7 +148,10 @@ impl<T: Value> Kept<T> {
                 }
                 let (values, b) = (cuda.foreign::<T>(values.0, values.1), cuda.foreign::<T>(b.0, b.1));
                 let x = cuda.foreign_mut::<T>(x.0, x.1);
-                let solved = batch.solve_into(values, b, x).map(|_| ());
+                let solved = batch.solve_there(values, b, x).map(|told| match told {
+                    Told::AllConverged(stored) => Some(stored),
+                    Told::Each(_) => None,
+                });
                 if let Some(stream) = stream {
                     cuda.run_before(stream)?;
                 }
@@ -158,33 +161,85 @@ impl<T: Value> Kept<T> {
     }
 }
 
-/// Outcomes by their numbers, whether x is an answer, residuals, iterations, and the number of systems that were solved
-/// one by one.
-type Told<'py> = (
-    Bound<'py, PyArray1<u8>>,
-    Bound<'py, PyArray1<bool>>,
-    Bound<'py, PyArray1<f64>>,
-    Bound<'py, PyArray1<u32>>,
-    usize,
-);
+/// Outcomes by their numbers, whether x is an answer, residuals, iterations.
+type Arrays = (Py<PyArray1<u8>>, Py<PyArray1<bool>>, Py<PyArray1<f64>>, Py<PyArray1<u32>>);
 
-fn told<'py>(py: Python<'py>, verdicts: &Verdicts) -> Told<'py> {
-    let number = |outcome: &Outcome| {
-        WORDS.iter().position(|word| *word == outcome.status()).unwrap_or(WORDS.len()) as u8
-    };
-    let all = &verdicts.outcomes;
-    let (outcomes, solved): (Vec<u8>, Vec<bool>) = if verdicts.all_converged() {
-        (vec![0; all.len()], vec![true; all.len()])
-    } else {
-        (all.iter().map(number).collect(), all.iter().map(Outcome::is_solved).collect())
-    };
-    (
-        outcomes.to_pyarray(py),
-        solved.to_pyarray(py),
-        verdicts.residuals.to_pyarray(py),
-        verdicts.iterations.to_pyarray(py),
-        verdicts.apart,
-    )
+enum Known {
+    Here(Arrays),
+    /// All have converged.
+    There(Arc<Stored<Cuda>>),
+}
+
+/// What is known of each system.
+#[pyclass(frozen, module = "residua._residua")]
+pub(crate) struct BatchVerdicts {
+    known: Known,
+    /// Whether every system has converged.
+    #[pyo3(get)]
+    all_converged: bool,
+    /// How many systems were solved one by one.
+    #[pyo3(get)]
+    apart: usize,
+    /// How many systems there are.
+    #[pyo3(get)]
+    systems: usize,
+}
+
+#[pymethods]
+impl BatchVerdicts {
+    /// Outcomes by their numbers, whether x is an answer, residuals, iterations: arrays with an entry a system.
+    fn arrays(&self, py: Python<'_>) -> PyResult<Arrays> {
+        Ok(match &self.known {
+            Known::Here((outcomes, solved, residuals, iterations)) => (
+                outcomes.clone_ref(py),
+                solved.clone_ref(py),
+                residuals.clone_ref(py),
+                iterations.clone_ref(py),
+            ),
+            Known::There(stored) => {
+                let (iterations, residuals) = (
+                    PyArray1::<u32>::zeros(py, self.systems, false),
+                    PyArray1::<f64>::zeros(py, self.systems, false),
+                );
+                stored
+                    .read(iterations.readwrite().as_slice_mut()?, residuals.readwrite().as_slice_mut()?)
+                    .map_err(raise)?;
+                let outcomes = PyArray1::<u8>::zeros(py, self.systems, false);
+                let solved = vec![true; self.systems].to_pyarray(py);
+                (outcomes.unbind(), solved.unbind(), residuals.unbind(), iterations.unbind())
+            }
+        })
+    }
+}
+
+impl BatchVerdicts {
+    fn here(py: Python<'_>, verdicts: &Verdicts) -> Self {
+        let number = |outcome: &Outcome| {
+            WORDS.iter().position(|word| *word == outcome.status()).unwrap_or(WORDS.len()) as u8
+        };
+        let all = &verdicts.outcomes;
+        let (outcomes, solved): (Vec<u8>, Vec<bool>) = if verdicts.all_converged() {
+            (vec![0; all.len()], vec![true; all.len()])
+        } else {
+            (all.iter().map(number).collect(), all.iter().map(Outcome::is_solved).collect())
+        };
+        let arrays = (
+            outcomes.to_pyarray(py).unbind(),
+            solved.to_pyarray(py).unbind(),
+            verdicts.residuals.to_pyarray(py).unbind(),
+            verdicts.iterations.to_pyarray(py).unbind(),
+        );
+        Self {
+            known: Known::Here(arrays),
+            all_converged: verdicts.all_converged(),
+            apart: verdicts.apart,
+            systems: all.len(),
+        }
+    }
+
+    fn there(stored: Arc<Stored<Cuda>>) -> Self {
+        Self { all_converged: true, apart: 0, systems: stored.systems(), known: Known::There(stored) }
+    }
 }
 
 /// Many systems with values of one type.
@@ -250,35 +305,39 @@ impl Batches {
     }
 
     /// Solves with arrays of NumPy, and writes x.
-    fn solve<'py>(
+    fn solve(
         &self,
-        py: Python<'py>,
-        values: &Bound<'py, PyAny>,
-        b: &Bound<'py, PyAny>,
-        x: &Bound<'py, PyAny>,
-    ) -> PyResult<Told<'py>> {
+        py: Python<'_>,
+        values: &Bound<'_, PyAny>,
+        b: &Bound<'_, PyAny>,
+        x: &Bound<'_, PyAny>,
+    ) -> PyResult<BatchVerdicts> {
         let mut typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
         typed!(&mut *typed, kept => {
             kept.solve(py, [values, b, x])?;
-            Ok(told(py, kept.verdicts()))
+            Ok(BatchVerdicts::here(py, kept.verdicts()))
         })
     }
 
     /// Solves with arrays on the batch's GPU: address and number of elements of each.
     #[pyo3(signature = (values, b, x, stream = None))]
-    fn solve_device<'py>(
+    fn solve_device(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         values: (u64, usize),
         b: (u64, usize),
         x: (u64, usize),
         stream: Option<u64>,
-    ) -> PyResult<Told<'py>> {
+    ) -> PyResult<BatchVerdicts> {
         let mut typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
         typed!(&mut *typed, kept => {
-            kept.solve_there(py, [values, b, x], stream, !self.quick.load(Ordering::Relaxed))?;
-            self.quick.store(kept.verdicts().apart == 0, Ordering::Relaxed);
-            Ok(told(py, kept.verdicts()))
+            let stored = kept.solve_there(py, [values, b, x], stream, !self.quick.load(Ordering::Relaxed))?;
+            let told = match stored {
+                Some(stored) => BatchVerdicts::there(stored),
+                None => BatchVerdicts::here(py, kept.verdicts()),
+            };
+            self.quick.store(told.apart == 0, Ordering::Relaxed);
+            Ok(told)
         })
     }
 }

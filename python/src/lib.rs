@@ -48,6 +48,7 @@ fn _residua(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<engine::Engine>()?;
     m.add_class::<banded::Banded>()?;
     m.add_class::<batch::Batches>()?;
+    m.add_class::<batch::BatchVerdicts>()?;
     #[cfg(unix)]
     m.add_class::<spread::Spread>()?;
     m.add_class::<lent::Lent>()?;

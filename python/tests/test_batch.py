@@ -67,6 +67,7 @@ def test_one_pattern_and_each_its_own():
     expected, dense_report = residua.solve_batch(dense, b)
     assert np.array_equal(report.outcomes, dense_report.outcomes)
     assert np.allclose(x, expected, rtol=1e-6)
+    assert report.all_converged == report.converged.all() and len(report) == 30
     batch.update(2 * values)
     half, _ = batch.solve(b)
     assert np.allclose(half, x / 2, rtol=1e-12)
@@ -75,12 +76,17 @@ def test_one_pattern_and_each_its_own():
     assert np.allclose(flat[:-2].reshape(30, 15), x) and flat[-2:].tolist() == [0.25, 0.5] and len(report) == 31
 
 
-@pytest.mark.parametrize("method", ["auto", "lu", "bicgstab"])
+@pytest.mark.parametrize("method", ["auto", "lu", "bicgstab", "cg"])
 def test_methods(method):
     n, m, rng = 60, 30, np.random.default_rng(4)
     ones = np.ones(n)
-    pattern = sp.csr_array(sp.diags_array([ones[:-7], ones[:-1], ones, ones[:-1]], offsets=[-7, -1, 0, 1]))
+    lines = [ones[:-7], ones[:-1], ones, ones[:-1], ones[:-7]]
+    pattern = sp.csr_array(sp.diags_array(lines, offsets=[-7, -1, 0, 1, 7]))
     values = rng.uniform(-1, 1, (m, pattern.nnz))
+    if method == "cg":
+        for own in values:
+            own[:] = (A := sp.csr_array((own, pattern.indices, pattern.indptr))).data + A.T.tocsr().data
+        values /= 2
     rows = np.repeat(np.arange(n), np.diff(pattern.indptr))
     values[:, rows == pattern.indices] += 4
     values[3, rows == 5] = 0
@@ -91,7 +97,8 @@ def test_methods(method):
         A = sp.csr_array((values[s], pattern.indices, pattern.indptr))
         assert np.linalg.norm(b[s] - A @ x[s]) <= 1e-8 * np.linalg.norm(b[s])
     # Elimination meets the tolerance without refinement; BiCGSTAB needs several iterations.
-    assert (np.delete(report.iterations, 3).min() > 1) == (method == "bicgstab")
+    assert (np.delete(report.iterations, 3).min() > 1) == (method in ("bicgstab", "cg"))
+    assert not report.all_converged
     with pytest.raises(ValueError, match="bicgstab"):
         residua.solve_batch(pattern, b, values, method="qr")
 

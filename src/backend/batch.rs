@@ -77,6 +77,9 @@ pub const LIMITED: u32 = 1 << 31;
 
 /// The maximum number of steps of refinement. Each has to halve the excess of the residual at least.
 pub(crate) const REFINEMENTS: u32 = 4;
+/// Systems are scaled by one power of two, which keeps a Hermitian matrix Hermitian, if the exponents of the largest
+/// entries of their rows differ by less.
+pub(crate) const UNSCALED: i32 = 300;
 /// The maximum number of iterations for a right-hand side.
 pub(crate) const ITERATIONS: u32 = 500;
 /// As in `verdict`: the relative error of a computed norm in units of rounding, and the rounding errors of a row in
@@ -100,6 +103,8 @@ pub struct BatchVectors<'a, T: Scalar, B: Backend> {
     pub steps: &'a mut B::Slice<u32>,
     /// The largest ||b - A x|| / ||b|| of each system; NaN if it is uncertain.
     pub residuals: &'a mut B::Slice<f64>,
+    /// One number, which is raised to the largest of the steps if that is [`LIMITED`] or more.
+    pub worst: &'a mut B::Slice<u32>,
 }
 
 /// L and U of one sparse pattern without pivoting: rows of both together, in the order of elimination, with columns
@@ -125,6 +130,46 @@ impl<B: Backend> BatchElimination<'_, B> {
     pub(crate) fn check<T: Scalar>(&self, systems: &BatchParts<'_, T, B>) -> Result<()> {
         Error::check_dimension("number of entries' places", systems.entries_each, B::len(self.places))?;
         Error::check_dimension("length of the order of elimination", systems.size, B::len(self.order))
+    }
+}
+
+/// How a backend iterates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BatchIteration {
+    /// By BiCGSTAB.
+    BiCgStab,
+    /// By conjugate gradients, for Hermitian matrices that are positive definite.
+    Cg,
+}
+
+/// Rows of which an iteration can eliminate the first ones of each system beforehand: their unknowns depend on no other
+/// of these.
+///
+/// ```text
+/// | 4 1 . |    order 0 2 1, 2 eliminated: the rows 0 and 2 have no entry in the columns 2 and 0
+/// | 1 4 1 |
+/// | . 1 4 |
+/// ```
+#[derive(Debug)]
+pub struct BatchReduction<'a, B: Backend> {
+    /// The rows of each system, first those that can be eliminated: those of one system if all have its pattern, else
+    /// of all systems.
+    pub order: &'a B::Slice<u32>,
+    /// How many can be eliminated in each system: one number if all have one pattern.
+    pub eliminated: &'a B::Slice<u32>,
+    /// The smallest of these numbers.
+    pub fewest: usize,
+}
+
+impl<B: Backend> BatchReduction<'_, B> {
+    /// Returns an error if these are the rows of other systems.
+    pub(crate) fn check<T: Scalar>(&self, systems: &BatchParts<'_, T, B>, rows: usize) -> Result<()> {
+        let (numbers, rows) = match systems.starts {
+            Some(_) => (systems.systems, rows),
+            None => (1, systems.size),
+        };
+        Error::check_dimension("length of the order of rows", rows, B::len(self.order))?;
+        Error::check_dimension("number of numbers of rows", numbers, B::len(self.eliminated))
     }
 }
 
@@ -177,14 +222,16 @@ pub trait BatchSteps: Backend {
         room: &mut Self::BatchRoom<T>,
     ) -> Result<()>;
 
-    /// The same for compressed rows, by BiCGSTAB with the diagonal as preconditioner, each system until it has ended.
-    /// Systems that take more than 500 iterations are left uncertain.
+    /// The same for compressed rows, by iteration on the unknowns that the reduction leaves, with the diagonal of what
+    /// is left of A as preconditioner, each system until it has ended. Systems that take more than 500 iterations are
+    /// left uncertain.
     ///
     /// # Errors
     /// Those of [`BatchSteps::solve_dense_batch`], and if the systems are dense.
     fn iterate_batch<T: Scalar>(
         &self,
         systems: &BatchParts<'_, T, Self>,
+        way: (BatchIteration, &BatchReduction<'_, Self>),
         vectors: BatchVectors<'_, T, Self>,
         goal: &BatchGoal,
         room: &mut Self::BatchRoom<T>,
@@ -225,6 +272,7 @@ impl<T: Scalar, B: Backend> BatchParts<'_, T, B> {
         )?;
         Error::check_dimension("number of entries of x", rows * vectors.count, B::len(vectors.x))?;
         Error::check_dimension("number of steps", self.systems, B::len(vectors.steps))?;
+        Error::check_dimension("number of worst steps", 1, B::len(vectors.worst))?;
         Error::check_dimension("number of residuals", self.systems, B::len(vectors.residuals))
     }
 }

@@ -61,9 +61,10 @@ mod vector;
 
 pub(crate) use batch::REFINEMENTS;
 #[cfg(feature = "cuda")]
-pub(crate) use batch::{BESIDE, ITERATIONS, NORM_UNITS, POWERS};
+pub(crate) use batch::{BESIDE, ITERATIONS, NORM_UNITS, POWERS, UNSCALED};
 pub use batch::{
-    BatchElimination, BatchEntries, BatchGoal, BatchParts, BatchSteps, BatchVectors, LIMITED, UNCERTAIN,
+    BatchElimination, BatchEntries, BatchGoal, BatchIteration, BatchParts, BatchReduction, BatchSteps,
+    BatchVectors, LIMITED, UNCERTAIN,
 };
 pub use classical::ClassicalSteps;
 pub use coarsen::{CoarseningSteps, EXPONENTS, SMALLEST_LUMPED};

@@ -24,21 +24,28 @@
 //! |---|---|
 //! | `pattern` | which entries of the systems are stored |
 //! | `symbolic` | order and fill of the elimination of a sparse pattern |
+//! | `reduction` | rows that an iteration eliminates beforehand |
 //! | `apart` | systems that are solved one by one |
+//! | `told` | verdicts, on the host or still with a backend |
 
 mod apart;
 mod pattern;
+mod reduction;
 mod symbolic;
+mod told;
 
 use crate::backend::{
-    BatchGoal, BatchParts, BatchSteps, BatchVectors, Host, LIMITED, REFINEMENTS, UNCERTAIN,
+    BatchGoal, BatchIteration, BatchParts, BatchSteps, BatchVectors, Host, LIMITED, REFINEMENTS, UNCERTAIN,
 };
 use crate::error::{Error, Result};
 use crate::krylov::{Outcome, SolveOptions};
 use crate::solver::Solvable;
 use pattern::Pattern;
+use reduction::Reduced;
 use std::str::FromStr;
+use std::sync::Arc;
 use symbolic::{Eliminated, Symbolic};
+pub use told::{Stored, Told, Verdicts};
 
 /// Clearing and using an entry of the factors takes as long as this number of multiplications of an elimination.
 const A_FACTOR: f64 = 4.0;
@@ -52,8 +59,11 @@ pub enum Method {
     Auto,
     /// By elimination.
     Lu,
-    /// By BiCGSTAB with the diagonal as preconditioner, unless systems are dense or have more than 4096 unknowns.
+    /// By BiCGSTAB, unless systems are dense or have more than 4096 unknowns. Unknowns that depend on no other of their
+    /// kind, such as every second one of a grid, are eliminated first; the preconditioner is the diagonal of the rest.
     BiCgStab,
+    /// The same by conjugate gradients, for Hermitian matrices that are positive definite.
+    Cg,
 }
 
 impl FromStr for Method {
@@ -64,8 +74,9 @@ impl FromStr for Method {
             "auto" => Ok(Self::Auto),
             "lu" => Ok(Self::Lu),
             "bicgstab" => Ok(Self::BiCgStab),
+            "cg" => Ok(Self::Cg),
             _ => Err(Error::InvalidArgument(format!(
-                "method '{text}' of a batch: choose one of auto, lu, bicgstab"
+                "method '{text}' of a batch: choose one of auto, lu, bicgstab, cg"
             ))),
         }
     }
@@ -79,29 +90,9 @@ enum Attempt {
     EliminateDense,
 }
 
-/// What is known of the x of each system.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Verdicts {
-    /// How each system ended; the worst of several right-hand sides.
-    pub outcomes: Vec<Outcome>,
-    /// ||b - A x|| / ||b||, computed anew from the x that you get; the largest of several right-hand sides.
-    pub residuals: Vec<f64>,
-    /// Steps of refinement, or iterations of a method that iterates; the maximum over several right-hand sides.
-    pub iterations: Vec<u32>,
-    /// How many systems were solved one by one.
-    pub apart: usize,
-    all_converged: bool,
-}
-
-impl Verdicts {
-    /// Whether every system has converged.
-    pub fn all_converged(&self) -> bool {
-        self.all_converged
-    }
-}
-
 /// Many systems of one kind, whose values may change from solve to solve. What depends on their pattern is kept, and so
-/// is memory: from the second solve on, nothing is allocated unless a system is left to `Solver`.
+/// is memory: from the second solve on, nothing is allocated unless a system is left to `Solver` or a caller keeps
+/// verdicts.
 ///
 /// Values, right-hand sides and solutions are in the memory of the backend. Right-hand sides are stored row by row: k
 /// numbers for each row, all rows of a system, one system behind the other.
@@ -111,12 +102,17 @@ pub struct Batch<T: Solvable, B: BatchSteps = Host> {
     pattern: Pattern<B>,
     /// None unless sparse elimination is worth it.
     elimination: Option<Eliminated<B>>,
+    /// Made when an iteration first needs it.
+    reduced: Option<Reduced<B>>,
     options: SolveOptions,
     row_wise: bool,
     method: Method,
     room: B::BatchRoom<T>,
-    steps: B::Vec<u32>,
-    residuals: B::Vec<f64>,
+    /// The verdicts of the last solve and of the one before it, unless a caller has these.
+    stored: [Arc<Stored<B>>; 2],
+    /// One number, and what it was when it was last read.
+    worst: B::Vec<u32>,
+    worst_here: u32,
     steps_here: Vec<u32>,
     verdicts: Verdicts,
 }
@@ -168,8 +164,10 @@ impl<T: Solvable, B: BatchSteps> Batch<T, B> {
         };
         Ok(Self {
             elimination,
-            steps: backend.zeros(systems)?,
-            residuals: backend.zeros(systems)?,
+            reduced: None,
+            stored: [Arc::new(Stored::new(&backend, systems)?), Arc::new(Stored::new(&backend, 0)?)],
+            worst: backend.zeros(1)?,
+            worst_here: 0,
             steps_here: vec![0; systems],
             verdicts: Verdicts {
                 outcomes: vec![Outcome::Converged; systems],
@@ -231,18 +229,17 @@ impl<T: Solvable, B: BatchSteps> Batch<T, B> {
         self.pattern.entries()
     }
 
-    /// The verdicts of the last solve.
-    pub fn verdicts(&self) -> &Verdicts {
-        &self.verdicts
-    }
-
     /// Whether systems are solved in this way.
     fn makes(&self, attempt: Attempt) -> bool {
         let size = self.pattern.size();
         match attempt {
             Attempt::Iterate => {
                 let eliminated = self.elimination.is_some() || size <= B::MOST_DENSE;
-                let wanted = self.method == Method::BiCgStab || self.method == Method::Auto && !eliminated;
+                let wanted = match self.method {
+                    Method::BiCgStab | Method::Cg => true,
+                    Method::Auto => !eliminated,
+                    Method::Lu => false,
+                };
                 wanted && !self.pattern.is_dense() && size <= B::MOST_ITERATED
             }
             Attempt::Eliminate => self.elimination.is_some(),
@@ -266,6 +263,37 @@ impl<T: Solvable, B: BatchSteps> Batch<T, B> {
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
     ) -> Result<&Verdicts> {
+        if self.attempt(values, b, x)? {
+            self.stored[0].read(&mut self.verdicts.iterations, &mut self.verdicts.residuals)?;
+        }
+        Ok(&self.verdicts)
+    }
+
+    /// The same, but if all systems have converged, the verdicts stay with the backend until they are read: most of the
+    /// time of a solve of many tiny systems on a GPU would be this copy.
+    ///
+    /// # Errors
+    /// As [`Batch::solve_into`].
+    pub fn solve_there(
+        &mut self,
+        values: &B::Slice<T>,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+    ) -> Result<Told<'_, B>> {
+        Ok(match self.attempt(values, b, x)? {
+            true => Told::AllConverged(self.stored[0].clone()),
+            false => Told::Each(&self.verdicts),
+        })
+    }
+
+    /// What the last [`Batch::solve_into`] returned, or a solve after it that told of each.
+    pub fn verdicts(&self) -> &Verdicts {
+        &self.verdicts
+    }
+
+    /// Solves all systems. Returns whether residuals and steps are with the backend, all systems having converged;
+    /// otherwise the verdicts are complete.
+    fn attempt(&mut self, values: &B::Slice<T>, b: &B::Slice<T>, x: &mut B::Slice<T>) -> Result<bool> {
         self.options.check()?;
         let (rows, length) = (self.pattern.rows(), B::len(b));
         let count = length.checked_div(rows).unwrap_or(0);
@@ -280,9 +308,11 @@ impl<T: Solvable, B: BatchSteps> Batch<T, B> {
         if count == 0 || self.pattern.systems() == 0 {
             self.verdicts.residuals.fill(0.0);
             self.verdicts.iterations.fill(0);
-            return Ok(&self.verdicts);
+            return Ok(false);
         }
-        self.steps_here.fill(UNCERTAIN);
+        if Arc::get_mut(&mut self.stored[0]).is_none() {
+            self.stored.swap(0, 1);
+        }
         let mut goal = BatchGoal {
             relative: self.options.threshold_of_one::<T>(),
             absolute: self.options.threshold::<T>(0.0),
@@ -290,27 +320,60 @@ impl<T: Solvable, B: BatchSteps> Batch<T, B> {
             uncertain_only: false,
         };
         for attempt in [Attempt::Iterate, Attempt::Eliminate, Attempt::EliminateDense] {
-            if !self.makes(attempt) || !self.steps_here.contains(&UNCERTAIN) {
+            if !self.makes(attempt) || goal.uncertain_only && self.worst_here < UNCERTAIN {
                 continue;
             }
-            let systems: BatchParts<'_, T, B> = self.pattern.parts(values);
-            let (steps, residuals) = (&mut *self.steps, &mut *self.residuals);
-            let vectors = BatchVectors { count, b, x: &mut *x, steps, residuals };
-            let (backend, room) = (&self.backend, &mut self.room);
-            match (attempt, &self.elimination) {
-                (Attempt::Iterate, _) => backend.iterate_batch(&systems, vectors, &goal, room)?,
-                (Attempt::Eliminate, Some(pattern)) => {
-                    backend.solve_sparse_batch(&systems, &pattern.parts(), vectors, &goal, room)?;
-                }
-                _ => backend.solve_dense_batch(&systems, vectors, &goal, room)?,
+            self.make(attempt, &goal, values, (b, count), x)?;
+            if !goal.uncertain_only && self.worst_here < LIMITED {
+                return Ok(true);
             }
-            self.backend.read(&self.steps, &mut self.steps_here)?;
-            self.backend.read(&self.residuals, &mut self.verdicts.residuals)?;
             goal.uncertain_only = true;
+        }
+        if goal.uncertain_only {
+            self.stored[0].read(&mut self.steps_here, &mut self.verdicts.residuals)?;
+        } else {
+            self.steps_here.fill(UNCERTAIN);
         }
         self.take_steps();
         self.solve_the_rest(values, b, x, count)?;
-        Ok(&self.verdicts)
+        Ok(false)
+    }
+
+    /// Has the backend solve all systems in one way, or those that are uncertain.
+    fn make(
+        &mut self,
+        attempt: Attempt,
+        goal: &BatchGoal,
+        values: &B::Slice<T>,
+        (b, count): (&B::Slice<T>, usize),
+        x: &mut B::Slice<T>,
+    ) -> Result<()> {
+        if attempt == Attempt::Iterate && self.reduced.is_none() {
+            self.reduced = Reduced::new(&self.backend, &self.pattern)?;
+        }
+        if self.worst_here > 0 {
+            self.backend.fill(0, &mut self.worst)?;
+        }
+        let iteration = match self.method {
+            Method::Cg => BatchIteration::Cg,
+            _ => BatchIteration::BiCgStab,
+        };
+        let (backend, room) = (&self.backend, &mut self.room);
+        let Stored { steps, residuals, .. } =
+            Stored::of(&mut self.stored[0], backend, self.pattern.systems())?;
+        let systems: BatchParts<'_, T, B> = self.pattern.parts(values);
+        let (steps, residuals, worst) = (&mut **steps, &mut **residuals, &mut *self.worst);
+        let vectors = BatchVectors { count, b, x, steps, residuals, worst };
+        match (attempt, &self.elimination, &self.reduced) {
+            (Attempt::Iterate, _, Some(reduced)) => {
+                backend.iterate_batch(&systems, (iteration, &reduced.parts()), vectors, goal, room)?;
+            }
+            (Attempt::Eliminate, Some(pattern), _) => {
+                backend.solve_sparse_batch(&systems, &pattern.parts(), vectors, goal, room)?;
+            }
+            _ => backend.solve_dense_batch(&systems, vectors, goal, room)?,
+        }
+        self.backend.read(&self.worst, std::slice::from_mut(&mut self.worst_here))
     }
 
     /// Sets outcomes and iterations from what the backend has reported of each system.

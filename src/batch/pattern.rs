@@ -149,6 +149,23 @@ impl<B: Backend> Pattern<B> {
         }
     }
 
+    /// Calls f(offsets from 0, columns) for the pattern of all systems, or for that of each; None if they are dense.
+    pub(super) fn each_pattern<R>(&self, mut f: impl FnMut(&[u64], &[u32]) -> R) -> Option<Vec<R>> {
+        match &self.kind {
+            Kind::Dense => None,
+            Kind::All(rows) => Some(vec![f(&rows.offsets, &rows.columns)]),
+            Kind::Each { starts, rows, .. } => {
+                let of_each = starts.windows(2).map(|pair| {
+                    let offsets = &rows.offsets[pair[0] as usize..=pair[1] as usize];
+                    let (first, last) = (offsets[0], offsets[offsets.len() - 1]);
+                    let own: Vec<u64> = offsets.iter().map(|offset| offset - first).collect();
+                    f(&own, &rows.columns[first as usize..last as usize])
+                });
+                Some(of_each.collect())
+            }
+        }
+    }
+
     /// The systems with these values, for a backend.
     pub(super) fn parts<'a, T: Scalar>(&'a self, values: &'a B::Slice<T>) -> BatchParts<'a, T, B> {
         let entries = |rows: &'a Compressed<B>| BatchEntries::Compressed {

@@ -82,6 +82,9 @@ fn sparse<T: Solvable>(b: &Cuda, pattern: &Pattern, m: usize, method: Method) {
     let mut random = Random(n as u64 + 1);
     let mut values: Vec<T> = random.vector(m * each);
     for system in values.chunks_exact_mut(each) {
+        if method == Method::Cg {
+            hermitian(pattern, system);
+        }
         for i in 0..n {
             let own = offsets[i] as usize..offsets[i + 1] as usize;
             for at in own.clone().filter(|&at| columns[at] as usize == i) {
@@ -95,6 +98,21 @@ fn sparse<T: Solvable>(b: &Cuda, pattern: &Pattern, m: usize, method: Method) {
     let (o, c) = (|| offsets.clone(), || columns.clone());
     let here = solved(&Host, Batch::one_pattern(Host, m, o(), c()), Method::Lu, given);
     alike("one pattern", n, here, solved(b, Batch::one_pattern(*b, m, o(), c()), method, given));
+}
+
+/// Makes a matrix of a symmetric pattern Hermitian.
+fn hermitian<T: Solvable>(Pattern { offsets, columns }: &Pattern, values: &mut [T]) {
+    for i in 0..offsets.len() - 1 {
+        for at in offsets[i] as usize..offsets[i + 1] as usize {
+            let j = columns[at] as usize;
+            let row = offsets[j] as usize..offsets[j + 1] as usize;
+            let across = row.start + columns[row].binary_search(&(i as u32)).unwrap();
+            values[at] = if i < j { values[across].conj() } else { values[at] };
+            if i == j {
+                values[at] = T::from_real(values[at].re());
+            }
+        }
+    }
 }
 
 /// Systems of different sizes, one without rows, one with an empty row.
@@ -176,4 +194,5 @@ pub fn eliminated(b: &Cuda) {
 
 pub fn iterated(b: &Cuda) {
     patterns(b, Method::BiCgStab);
+    patterns(b, Method::Cg);
 }

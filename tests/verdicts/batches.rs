@@ -3,7 +3,7 @@
 use crate::elimination::{dense, rank};
 use crate::measure::Measures;
 use crate::random::Random;
-use residua::batch::{Batch, Method};
+use residua::batch::{Batch, Method, Told};
 use residua::krylov::Outcome;
 use residua::solver::Solvable;
 use residua::{Csr, Host, Scalar};
@@ -283,6 +283,89 @@ fn sparse_elimination_is_judged_like_any_other() {
 #[test]
 fn iterations_are_judged_like_any_other() {
     grids_are_judged(Method::BiCgStab);
+}
+
+/// Conjugate gradients on Hermitian matrices, some of them scaled by 2^300 and 2^-300, one indefinite.
+fn hermitian_grids<T: Solvable>() {
+    let (side, m, mut random) = (9_usize, 12, Random(8));
+    let n = side * side;
+    let (mut offsets, mut columns) = (vec![0_u64], Vec::new());
+    for i in 0..n {
+        let near = [i.wrapping_sub(side), i.wrapping_sub(1), i, i + 1, i + side];
+        let is_there = |&&j: &&usize| j < n && (j / side == i / side || j % side == i % side);
+        columns.extend(near.iter().filter(is_there).map(|&j| j as u32));
+        offsets.push(columns.len() as u64);
+    }
+    let row = |i: usize| offsets[i] as usize..offsets[i + 1] as usize;
+    let mut values: Vec<T> = Vec::new();
+    for s in 0..m {
+        let mut own: Vec<T> = random.vector(columns.len());
+        for i in 0..n {
+            for at in row(i) {
+                let j = columns[at] as usize;
+                let across = offsets[j] as usize + columns[row(j)].binary_search(&(i as u32)).unwrap();
+                if i == j {
+                    own[at] = T::from_f64(if s == 3 && i == 40 { -4.5 } else { 4.5 });
+                } else if i < j {
+                    own[at] = own[across].conj();
+                }
+            }
+        }
+        let far = if size_of::<T::Real>() == 4 { 40 } else { 300 };
+        let by = T::from_f64(2_f64.powi([0, far, -far][s % 3]));
+        values.extend(own.into_iter().map(|a| a * by));
+    }
+    let b: Vec<T> = random.vector(m * n);
+    let mut x = b.clone();
+    let batch = Batch::one_pattern(Host, m, offsets.clone(), columns.clone()).unwrap();
+    let verdicts = batch.method(Method::Cg).solve_into(&values, &b, &mut x).unwrap().clone();
+    let tolerance = if size_of::<T::Real>() == 4 { 1e-5 } else { 1e-8 };
+    for s in 0..m {
+        assert!(verdicts.outcomes[s].is_converged(), "{} {s}: {}", T::NAME, verdicts.outcomes[s]);
+        assert!(s == 3 || verdicts.iterations[s] > 3, "{} {s}: {}", T::NAME, verdicts.iterations[s]);
+        let offsets = offsets.iter().map(|&offset| offset as usize).collect();
+        let own = values[s * columns.len()..(s + 1) * columns.len()].to_vec();
+        let a = Csr::from_parts(n, n, offsets, columns.clone(), own).unwrap();
+        let true_of = Measures::new(&a, &b[s * n..(s + 1) * n], &x[s * n..(s + 1) * n]);
+        assert!(true_of.meets(tolerance), "{} {s}: {:e}", T::NAME, true_of.relative());
+    }
+}
+
+#[test]
+fn conjugate_gradients_are_judged_like_any_other() {
+    hermitian_grids::<f64>();
+    hermitian_grids::<f32>();
+    hermitian_grids::<num_complex::Complex<f64>>();
+    hermitian_grids::<num_complex::Complex<f32>>();
+}
+
+/// Verdicts that a caller keeps are not overwritten by later solves.
+#[test]
+fn verdicts_that_are_kept_stay_as_they_are() {
+    let (m, n, mut random) = (5, 3, Random(9));
+    let a: Vec<f64> = (0..m * n * n).map(|at| if at % (n * n) % (n + 1) == 0 { 4.0 } else { 1.0 }).collect();
+    let (b, mut x) = (random.vector::<f64>(m * n), vec![0.0; m * n]);
+    let mut batch = Batch::dense(Host, m, n).unwrap();
+    let mut kept = Vec::new();
+    for solve in 0..4 {
+        let b: Vec<f64> = b.iter().map(|b| b + f64::from(solve)).collect();
+        let Told::AllConverged(stored) = batch.solve_there(&a, &b, &mut x).unwrap() else {
+            panic!("not all have converged")
+        };
+        assert_eq!(stored.systems(), m);
+        kept.push((b, stored));
+    }
+    for (b, stored) in kept {
+        let (mut iterations, mut residuals) = (vec![9; m], vec![9.0; m]);
+        stored.read(&mut iterations, &mut residuals).unwrap();
+        let expected = batch.solve_into(&a, &b, &mut x).unwrap();
+        assert_eq!((&iterations, &residuals), (&expected.iterations, &expected.residuals));
+        assert!(expected.all_converged() && residuals.iter().all(|r| *r < 1e-8));
+    }
+    let Told::Each(told) = batch.solve_there(&vec![0.0; a.len()], &b, &mut x).unwrap() else {
+        panic!("zeros have converged")
+    };
+    assert!(!told.all_converged() && told.apart == m);
 }
 
 /// An unsymmetric matrix on a grid with too many unknowns for dense elimination.

@@ -16,33 +16,54 @@ from . import _device, _matrix, _residua
 class BatchReport:
     """What is known of each system's x: arrays of NumPy with an entry per system.
 
+    If all systems on a GPU have converged, their arrays stay there until one is asked for.
+
     Attributes
     ----------
-    solved, converged : numpy.ndarray
-        Whether x is an answer, possibly a least-squares one; whether b - A x, computed anew, meets the tolerance.
-    residuals : numpy.ndarray
-        ||b - A x|| / ||b|| of the returned x; NaN if A or b has infinities or NaN.
-    iterations : numpy.ndarray
-        Steps of refinement; iterations if a system was solved one by one.
+    all_converged : bool
+        Whether every system has converged.
     apart : int
         The number of systems that were solved one by one on the CPU, as the batched methods gave no certain answer.
     """
 
-    def __init__(self, told: tuple[Any, ...]) -> None:
-        self._numbers, self.solved, self.residuals, self.iterations, self.apart = told
+    def __init__(self, told: Any) -> None:
+        self._told = told
+        self._arrays: tuple[np.ndarray, ...] | None = None
+        self.all_converged: bool = told.all_converged
+        self.apart: int = told.apart
+
+    def _array(self, number: int) -> np.ndarray:
+        if self._arrays is None:
+            self._arrays = self._told.arrays()
+        return self._arrays[number]
+
+    @property
+    def solved(self) -> np.ndarray:
+        """Whether x is an answer, be it a least-squares one."""
+        return self._array(1)
 
     @property
     def converged(self) -> np.ndarray:
-        """Whether each system meets the tolerance."""
-        return self._numbers == 0
+        """Whether b - A x, computed anew, meets the tolerance."""
+        return self._array(0) == 0
+
+    @property
+    def residuals(self) -> np.ndarray:
+        """||b - A x|| / ||b|| of the returned x; NaN if A or b has infinities or NaN."""
+        return self._array(2)
+
+    @property
+    def iterations(self) -> np.ndarray:
+        """Steps of refinement, or iterations if a system was solved by iteration."""
+        return self._array(3)
 
     @property
     def outcomes(self) -> np.ndarray:
         """A word per system: "converged", "singular", "precision_limit", ... as ``Report.outcome``."""
-        return np.array(_residua.Batches.words())[self._numbers]
+        return np.array(_residua.Batches.words())[self._array(0)]
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return self._told.systems
 
     def __repr__(self) -> str:
         words, counts = np.unique(self.outcomes, return_counts=True)
@@ -63,9 +84,9 @@ class Batch:
     rtol, atol, row_wise
         As for :class:`Solver`.
     method : str
-        "lu": elimination; "bicgstab": iteration, for sparse systems of up to 4096 unknowns; "auto": elimination, or
-        iteration if systems of this size and pattern cannot be eliminated. Systems that the method leaves uncertain are
-        solved by elimination, and at last one by one on the CPU.
+        "lu": elimination; "bicgstab", or "cg" for Hermitian positive definite systems: iteration, for sparse systems of
+        up to 4096 unknowns; "auto": elimination, or iteration if systems of this size and pattern cannot be eliminated.
+        Systems that the method leaves uncertain are solved by elimination, and at last one by one on the CPU.
     device : str
         "auto" (the GPU with the memory of the values, else the CPU), "cpu", "cuda" or "cuda:N".
 

@@ -4,7 +4,8 @@ use super::launch::{Argument, kernels};
 use super::slice::Slice;
 use super::{Cuda, tuning};
 use crate::backend::{
-    Backend, BatchElimination, BatchEntries, BatchGoal, BatchParts, BatchSteps, BatchVectors, UNCERTAIN,
+    Backend, BatchElimination, BatchEntries, BatchGoal, BatchIteration, BatchParts, BatchReduction,
+    BatchSteps, BatchVectors, UNCERTAIN,
 };
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
@@ -21,7 +22,14 @@ mod kernel {
     }
     kernels! {
         "batch_krylov.cu", types(T: Scalar as SCALAR);
-        fn solve_krylov(systems: Systems<'_, T>, most: u32, staged: u32);
+        fn solve_krylov(
+            systems: Systems<'_, T>,
+            order: &Slice<u32>,
+            eliminated: &Slice<u32>,
+            most: u32,
+            staged: u32,
+            hermitian: u32,
+        );
     }
     kernels! {
         "batch_sparse.cu", types(T: Scalar as SCALAR);
@@ -53,6 +61,7 @@ struct Systems<'a, T: Scalar> {
     x: &'a mut Slice<T>,
     steps: &'a mut Slice<u32>,
     residuals: &'a mut Slice<f64>,
+    worst: &'a mut Slice<u32>,
     goal: &'a BatchGoal,
 }
 
@@ -70,6 +79,7 @@ struct SystemsBits {
     x: u64,
     steps: u64,
     residuals: u64,
+    worst: u64,
     relative: f64,
     absolute: f64,
     row_wise: u32,
@@ -96,6 +106,7 @@ impl<T: Scalar> Argument for Systems<'_, T> {
             x: self.x.address(),
             steps: self.steps.address(),
             residuals: self.residuals.address(),
+            worst: self.worst.address(),
             relative: self.goal.relative,
             absolute: self.goal.absolute,
             row_wise: u32::from(self.goal.row_wise),
@@ -117,7 +128,7 @@ impl<'a, T: Scalar> Systems<'a, T> {
             BatchEntries::Dense(values) => (None, None, values),
             BatchEntries::Compressed { offsets, columns, values } => (Some(offsets), Some(columns), values),
         };
-        let BatchVectors { count, b, x, steps, residuals } = vectors;
+        let BatchVectors { count, b, x, steps, residuals, worst } = vectors;
         Ok(Self {
             count: parts.systems,
             entries_each: parts.entries_each,
@@ -131,6 +142,7 @@ impl<'a, T: Scalar> Systems<'a, T> {
             x,
             steps,
             residuals,
+            worst,
             goal,
         })
     }
@@ -226,19 +238,21 @@ impl BatchSteps for Cuda {
                 longest as u32,
                 room.of(self, kept)?,
             ),
-            None if goal.uncertain_only => Ok(()),
-            None => self.fill(UNCERTAIN, systems.steps),
+            None if goal.uncertain_only => self.fill(UNCERTAIN, systems.worst),
+            None => self.leave(systems),
         }
     }
 
     fn iterate_batch<T: Scalar>(
         &self,
         systems: &BatchParts<'_, T, Self>,
+        (iteration, reduction): (BatchIteration, &BatchReduction<'_, Self>),
         vectors: BatchVectors<'_, T, Self>,
         goal: &BatchGoal,
         _room: &mut BatchRoom<T>,
     ) -> Result<()> {
         let longest = systems.longest;
+        reduction.check(systems, vectors.b.len().checked_div(vectors.count).unwrap_or(0))?;
         let systems = Systems::new(systems, vectors, goal)?;
         if systems.offsets.is_none() || systems.size > tuning::BATCH_KRYLOV_ROWS {
             return Err(Error::InvalidArgument(format!(
@@ -248,12 +262,30 @@ impl BatchSteps for Cuda {
             )));
         }
         let (count, size, each) = (systems.count, systems.size, systems.entries_each);
-        match tuning::batch_krylov(self.0.chip, count, (size, each, longest), size_of::<T::Double>()) {
-            Some((shape, staged)) => {
-                kernel::solve_krylov::<T>(*self, shape, systems, each as u32, u32::from(staged))
-            }
-            None if goal.uncertain_only => Ok(()),
-            None => self.fill(UNCERTAIN, systems.steps),
+        // What is eliminated of systems with patterns of their own differs.
+        let gone = if systems.starts.is_some() { 0 } else { reduction.fewest };
+        let sizes = (size, gone, each, longest);
+        match tuning::batch_krylov(self.0.chip, count, sizes, size_of::<T::Double>()) {
+            Some((shape, staged)) => kernel::solve_krylov::<T>(
+                *self,
+                shape,
+                systems,
+                reduction.order,
+                reduction.eliminated,
+                each as u32,
+                u32::from(staged),
+                u32::from(iteration == BatchIteration::Cg),
+            ),
+            None if goal.uncertain_only => self.fill(UNCERTAIN, systems.worst),
+            None => self.leave(systems),
         }
+    }
+}
+
+impl Cuda {
+    /// Leaves all systems uncertain.
+    fn leave<T: Scalar>(&self, systems: Systems<'_, T>) -> Result<()> {
+        self.fill(UNCERTAIN, systems.steps)?;
+        self.fill(UNCERTAIN, systems.worst)
     }
 }

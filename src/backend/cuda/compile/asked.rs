@@ -333,10 +333,12 @@ fn batches<T: Scalar>(asked: &mut Asked) {
         asked.shapes(typed::<T>("batch_block.cu"), (tuning::BATCH_LANES + 1..=tuning::BATCH_ROWS).map(dense));
         let sparse = |longest| Some(tuning::batch_sparse(chip, 1, (4096, 100_000, longest), bytes)?.0);
         asked.shapes(typed::<T>("batch_sparse.cu"), (1..4096).step_by(16).filter_map(sparse));
-        let iterated =
-            |(size, longest)| Some(tuning::batch_krylov(chip, 1, (size, 5 * size, longest), bytes)?.0);
+        let iterated = |(size, gone, longest)| {
+            Some(tuning::batch_krylov(chip, 1, (size, gone, 5 * size, longest), bytes)?.0)
+        };
         let sizes = (1..=tuning::BATCH_KRYLOV_ROWS).step_by(51);
-        let kinds = sizes.flat_map(|size| (1..=64).map(move |longest| (size, longest)));
+        let kinds = sizes.flat_map(|size| [0, size / 4, size / 2].map(|gone| (size, gone)));
+        let kinds = kinds.flat_map(|(size, gone)| [5, 64].map(|longest| (size, gone, longest)));
         asked.shapes(typed::<T>("batch_krylov.cu"), kinds.filter_map(iterated));
     }
 }

@@ -1,7 +1,7 @@
 //! Constants and launch shapes of batches of small systems.
 
 use super::{Chip, Shape, Unit};
-use crate::backend::{BESIDE, ITERATIONS, LIMITED, NORM_UNITS, POWERS, REFINEMENTS};
+use crate::backend::{BESIDE, ITERATIONS, LIMITED, NORM_UNITS, POWERS, REFINEMENTS, UNSCALED};
 
 /// The largest system whose rows fit the registers of a warp's lanes, and the largest of a block of threads.
 pub(in crate::backend::cuda) const BATCH_LANES: usize = 32;
@@ -22,10 +22,27 @@ const SHARED: usize = 74 << 10;
 
 /// The largest system that is solved by iteration.
 pub(in crate::backend::cuda) const BATCH_KRYLOV_ROWS: usize = 4096;
-/// The maximum number of rows of a system in each unit, plus the maximum number of entries in a row that threads hold
-/// in registers; if the latter is 0, rows may be longer. With 10 000 systems of 992 rows of up to 5 entries on an H200,
-/// 0, 5, 6 and 10 took 39, 22, 26 and 49 ms.
-pub(in crate::backend::cuda) const KRYLOV_CLASSES: [u32; 5] = [256, 256 + 5, 1024, 1024 + 5, 4096];
+/// The number of each unit in [`KRYLOV`].
+pub(in crate::backend::cuda) const KRYLOV_CLASSES: [u32; 6] = [1, 2, 3, 4, 5, 6];
+/// A unit: threads of a block, blocks of a multiprocessor with real and with complex numbers, eliminated and kept rows
+/// of a thread, and the maximum number of entries in a row that threads hold in registers; if that is 0, rows may be
+/// longer. The first one that fits is taken. 10 000 stencils of 992 rows took 7.5 ms on an H200 with two blocks of 256
+/// threads, 9.0 with three, 12.2 with one of 512, 8.1 with three of 128, and 15.4 with the matrix in shared memory.
+struct Krylov {
+    threads: u32,
+    blocks: [u32; 2],
+    gone: u32,
+    kept: u32,
+    held: u32,
+}
+const KRYLOV: [Krylov; 6] = [
+    Krylov { threads: 128, blocks: [4, 4], gone: 1, kept: 2, held: 5 },
+    Krylov { threads: 128, blocks: [4, 4], gone: 1, kept: 2, held: 0 },
+    Krylov { threads: 256, blocks: [2, 1], gone: 2, kept: 2, held: 5 },
+    Krylov { threads: 256, blocks: [2, 1], gone: 1, kept: 3, held: 5 },
+    Krylov { threads: 256, blocks: [2, 1], gone: 1, kept: 4, held: 0 },
+    Krylov { threads: 1024, blocks: [1, 1], gone: 1, kept: 4, held: 0 },
+];
 /// Systems of one sparse pattern that a warp solves together: how many depends on the pattern alone, so that a system
 /// has the same bits in any company.
 pub(in crate::backend::cuda) const SPARSE_CLASSES: [u32; 2] = [4, 1];
@@ -56,22 +73,6 @@ fn lanes(rows: u32, complex: bool) -> [u32; 2] {
     }
 }
 
-/// Rows and held entries of a class.
-fn krylov_class(class: u32) -> [u32; 2] {
-    [class & !15, class & 15]
-}
-
-/// Threads, and blocks of a multiprocessor, if systems are solved by iteration: vectors lie in registers, and so does
-/// the matrix if its rows are held.
-fn krylov(class: u32, complex: bool) -> [u32; 2] {
-    match (krylov_class(class), complex) {
-        ([256, _], _) => [128, 4],
-        ([1024, _], false) => [256, 2],
-        ([1024, _], _) => [512, 1],
-        _ => [1024, 1],
-    }
-}
-
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let class = unit.size_class();
     let common = [
@@ -88,10 +89,11 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             vec![("ROWS", class), ("LANES", lanes), ("THREADS", LANES_THREADS), ("BLOCKS", blocks)]
         }
         "batch_krylov.cu" => {
-            let [rows, held] = krylov_class(class);
-            let [threads, blocks] = krylov(class, complex);
-            let own = [("ROWS", rows), ("HELD", held), ("THREADS", threads), ("BLOCKS", blocks)];
-            [own.to_vec(), vec![("ITERATIONS", ITERATIONS)]].concat()
+            let Krylov { threads, blocks, gone, kept, held } = KRYLOV[class as usize - 1];
+            let rows = [("GONE", gone), ("KEPT", kept), ("HELD", held)];
+            let launch = [("THREADS", threads), ("BLOCKS", blocks[usize::from(complex)])];
+            let own = [("ITERATIONS", ITERATIONS), ("UNSCALED", UNSCALED as u32)];
+            [rows.to_vec(), launch.to_vec(), own.to_vec()].concat()
         }
         "batch_sparse.cu" => {
             vec![("TOGETHER", class), ("THREADS", SPARSE_THREADS), ("BLOCKS", SPARSE_BLOCKS)]
@@ -159,33 +161,32 @@ pub(in crate::backend::cuda) fn batch_sparse(
     Some((shape.class(together), blocks * warps * kept))
 }
 
-/// One block of threads per system with these numbers of rows, entries, and entries of the longest row, and with
-/// numbers of `bytes` bytes; and whether matrices are copied to shared memory. Systems with patterns of their own have
-/// 0 entries here. None if vectors don't fit in shared memory.
+/// One block of threads per system with these numbers of rows, of rows that can be eliminated, of entries, and of
+/// entries of the longest row, and with numbers of `bytes` bytes; and whether matrices are copied to shared memory.
+/// Systems with patterns of their own have 0 entries here. None if vectors don't fit in shared memory.
 pub(in crate::backend::cuda) fn batch_krylov(
     chip: Chip,
     systems: usize,
-    (size, entries, longest): (usize, usize, usize),
+    (size, gone, entries, longest): (usize, usize, usize, usize),
     bytes: usize,
 ) -> Option<(Shape, bool)> {
-    let complex = bytes > 8;
-    let fits = |class: &u32| {
-        let [rows, held] = krylov_class(*class);
-        size <= rows as usize && longest <= held as usize
+    let fits = |unit: &Krylov| {
+        let [threads, held] = [unit.threads, unit.held].map(|number| number as usize);
+        let most = |rows: u32| rows as usize * threads;
+        (held == 0 || longest <= held) && size - gone.min(most(unit.gone)) <= most(unit.kept)
     };
-    let by_rows = |class: &u32| krylov_class(*class)[1] == 0 && size <= *class as usize;
-    let class = KRYLOV_CLASSES.into_iter().find(fits).or(KRYLOV_CLASSES.into_iter().find(by_rows))?;
-    let held = krylov_class(class)[1] > 0;
-    let [threads, blocks] = krylov(class, complex);
+    let class = KRYLOV.iter().position(fits)?;
+    let Krylov { threads, blocks, held, .. } = KRYLOV[class];
     // Sums of each warp lie there too.
     let sums = threads / 32 * 48 + 16;
+    let blocks = blocks[usize::from(bytes > 8)];
     let all = (chip.shared_a_multiprocessor / blocks - chip.shared_reserved).min(chip.shared_a_block) - sums;
-    let vectors = size * (bytes + 16);
+    let vectors = size * (2 * bytes + 16);
     let matrix = entries * (bytes + 2);
     if vectors > all as usize {
         return None;
     }
-    let staged = !held && entries > 0 && vectors + matrix <= all as usize;
+    let staged = held == 0 && entries > 0 && vectors + matrix <= all as usize;
     let shape = Shape::resident(systems, threads).shared(vectors + if staged { matrix } else { 0 });
-    Some((shape.class(class), staged))
+    Some((shape.class(class as u32 + 1), staged))
 }

@@ -2,7 +2,7 @@
 //! written once for four multiplications an entry.
 
 use super::judge::{Solve, size};
-use super::rows::{Rows, SUMS, residual};
+use super::rows::{Rows, SUMS};
 use crate::scalar::Scalar;
 
 /// Columns that are eliminated together.
@@ -171,28 +171,16 @@ pub(super) struct Eliminated<'a, T, D> {
     pub(super) factors: &'a Dense<D>,
 }
 
-impl<T: Scalar<Double = D>, D: Scalar<Real = f64>> Solve<D, 1> for Eliminated<'_, T, D> {
-    #[inline(always)]
-    fn size(&self) -> usize {
-        self.factors.n
+impl<'a, T: Scalar<Double = D>, D: Scalar<Real = f64>> Solve<D, 1> for Eliminated<'a, T, D> {
+    type Matrix = Rows<'a, T>;
+
+    fn matrix(&self) -> &Rows<'a, T> {
+        self.rows
     }
 
     #[inline(always)]
     fn solve(&mut self, b: &[[D; 1]], x: &mut [[D; 1]]) {
         self.factors.solve(b.as_flattened(), x.as_flattened_mut());
-    }
-
-    #[inline(always)]
-    fn residual(
-        &self,
-        i: usize,
-        exponent: &[i32; 1],
-        y: &[[D; 1]],
-        b: &[D; 1],
-        accurate: bool,
-    ) -> ([D; 1], usize) {
-        let (r, terms) = residual(self.rows, i, exponent[0], y.as_flattened(), b[0], accurate);
-        ([r], terms)
     }
 }
 

@@ -28,12 +28,8 @@ const LARGEST: f64 = 1e140;
 /// The rounding error of single precision.
 const SINGLE: f64 = 0.5 * f32::EPSILON as f64;
 
-/// W matrices of one size, with their factors.
-pub(super) trait Solve<D, const W: usize> {
-    /// The number of rows.
-    fn size(&self) -> usize;
-    /// x = A^-1 b.
-    fn solve(&mut self, b: &[[D; W]], x: &mut [[D; W]]);
+/// W matrices of one size.
+pub(super) trait Matrix<D, const W: usize> {
     /// b minus row `i` of F A y, if `accurate` in twice the precision, and the number of products. F has these
     /// exponents.
     fn residual(
@@ -44,6 +40,14 @@ pub(super) trait Solve<D, const W: usize> {
         b: &[D; W],
         accurate: bool,
     ) -> ([D; W], usize);
+}
+
+/// The same with their factors, or with another way to solve.
+pub(super) trait Solve<D, const W: usize> {
+    type Matrix: Matrix<D, W>;
+    fn matrix(&self) -> &Self::Matrix;
+    /// x = A^-1 b.
+    fn solve(&mut self, b: &[[D; W]], x: &mut [[D; W]]);
 }
 
 /// The power of two with this exponent.
@@ -177,7 +181,7 @@ impl<D: Scalar<Real = f64>, const W: usize> Vectors<D, W> {
     #[inline(always)]
     fn judge(
         &mut self,
-        system: &impl Solve<D, W>,
+        system: &impl Matrix<D, W>,
         units: &Units<W>,
         goal: &BatchGoal,
         (asked, accuracies): (&[bool; W], &[bool]),
@@ -194,7 +198,7 @@ impl<D: Scalar<Real = f64>, const W: usize> Vectors<D, W> {
         let mut judged = [Judged { met: false, relative: f64::NAN, excess: f64::INFINITY }; W];
         for &accurate in accuracies {
             let (mut plain, mut by_rows, mut furthest) = (Squares::ZERO, Squares::ZERO, [i32::MIN; W]);
-            for i in 0..system.size() {
+            for i in 0..self.y.len() {
                 let (exponents, norms) = (&self.exponents[i], &self.norms[i]);
                 let (residual, terms) = system.residual(i, exponents, &self.y, &self.b[i], accurate);
                 self.r[i] = residual;
@@ -312,7 +316,7 @@ impl<D: Scalar<Real = f64>, const W: usize> Vectors<D, W> {
         let (mut last, mut missed) = ([f64::INFINITY; W], [false; W]);
         for steps in 0..=REFINEMENTS {
             let sound = self.round::<T>(&units);
-            let judged = self.judge(system, &units, goal, (&open, &[false, true]));
+            let judged = self.judge(system.matrix(), &units, goal, (&open, &[false, true]));
             for lane in 0..W {
                 if !open[lane] {
                     continue;
@@ -352,13 +356,13 @@ impl<D: Scalar<Real = f64>, const W: usize> Vectors<D, W> {
     ) {
         // Residuals are accurate in any case, so that bits do not depend on what other systems need.
         let accurate: &[bool] = &[true];
-        self.judge(system, units, goal, (&missed, accurate));
+        self.judge(system.matrix(), units, goal, (&missed, accurate));
         self.correct(system, &missed);
-        let unrounded = self.judge(system, units, goal, (&missed, accurate));
+        let unrounded = self.judge(system.matrix(), units, goal, (&missed, accurate));
         (0..W).for_each(|lane| missed[lane] &= unrounded[lane].met);
         let moved = self.correct(system, &missed);
         let sound = self.round::<T>(units);
-        let judged = self.judge(system, units, goal, (&missed, accurate));
+        let judged = self.judge(system.matrix(), units, goal, (&missed, accurate));
         for lane in (0..W).filter(|&lane| missed[lane]) {
             let error = moved[lane].max(SINGLE);
             if sound[lane] && error <= 0.1 {

@@ -1,7 +1,7 @@
 //! Matrices of one shape side by side: corresponding entries of [`LANES`] systems are neighbours in memory, so that
 //! vector registers process several systems together. The systems do not affect each other's bits.
 
-use super::judge::{Vectors, exponent, power};
+use super::judge::{Matrix, Vectors, exponent, power};
 use crate::scalar::Scalar;
 
 /// Systems side by side.
@@ -102,20 +102,27 @@ impl<D: Scalar<Real = f64>> Entries<D> {
         }
         sound
     }
+}
 
-    /// Row `i` of b - F A y, if `accurate` in twice the precision, and the number of products.
+/// F A of the systems side by side.
+pub(super) struct Laid<'a, D> {
+    pub(super) shape: Shape<'a>,
+    pub(super) entries: &'a Entries<D>,
+}
+
+impl<D: Scalar<Real = f64>> Matrix<D, LANES> for Laid<'_, D> {
     #[inline(always)]
-    pub(super) fn residual(
+    fn residual(
         &self,
-        shape: Shape<'_>,
         i: usize,
+        _: &Lanes<i32>,
         y: &[Lanes<D>],
         b: &Lanes<D>,
         accurate: bool,
     ) -> (Lanes<D>, usize) {
-        let range = shape.start(i)..shape.start(i + 1);
-        let own = &self.all[range.clone()];
-        let residual = match (shape, accurate) {
+        let range = self.shape.start(i)..self.shape.start(i + 1);
+        let own = &self.entries.all[range.clone()];
+        let residual = match (self.shape, accurate) {
             (Shape::Dense(_), false) => plain(own.iter().zip(y), b),
             (Shape::Dense(_), true) => compensated(own.iter().zip(y), b),
             (Shape::Compressed(_, columns), false) => {

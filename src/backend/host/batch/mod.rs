@@ -20,7 +20,8 @@ mod sparse;
 
 use super::Host;
 use crate::backend::batch::{
-    BatchElimination, BatchEntries, BatchGoal, BatchParts, BatchSteps, BatchVectors, LIMITED, UNCERTAIN,
+    BatchElimination, BatchEntries, BatchGoal, BatchIteration, BatchParts, BatchReduction, BatchSteps,
+    BatchVectors, LIMITED, UNCERTAIN, UNSCALED,
 };
 use crate::error::{Error, Result};
 use crate::lock::lock;
@@ -30,7 +31,7 @@ use crate::scalar::Scalar;
 use dense::Dense;
 use iterate::Iterated;
 use judge::{Found, Vectors, exponent, power, size};
-use lanes::{Entries, LANES, Lanes, Shape};
+use lanes::{Entries, LANES, Laid, Lanes, Shape};
 use rows::{Row, Rows, SUMS};
 use small::Small;
 use sparse::Sparse;
@@ -38,8 +39,6 @@ use std::sync::Mutex;
 
 /// Multiplications that a thread takes at once.
 const AT_ONCE: usize = 1 << 16;
-/// A Hermitian matrix is eliminated without scaling if the exponents of the largest entries of its rows are smaller.
-const UNSCALED: i32 = 300;
 
 /// Memory of the threads.
 #[derive(Debug)]
@@ -190,12 +189,12 @@ impl<T: Scalar> Inlined for Group<'_, T> {
             let vectors = (&b[column..], &mut x[column..], count, apart);
             let of_column = match pattern {
                 Some(pattern) => {
-                    let (entries, factors) = (&*entries, &*sparse);
-                    let mut system = sparse::Eliminated { shape, entries, factors, pattern, ordered };
+                    let (matrix, factors) = (Laid { shape, entries }, &*sparse);
+                    let mut system = sparse::Eliminated { matrix, factors, pattern, ordered };
                     together.solve(&mut system, vectors, goal, open)
                 }
                 None => {
-                    let mut system = small::Eliminated { shape, entries, factors: small };
+                    let mut system = small::Eliminated { matrix: Laid { shape, entries }, factors: small };
                     together.solve(&mut system, vectors, goal, open)
                 }
             };
@@ -208,10 +207,18 @@ impl<T: Scalar> Inlined for Group<'_, T> {
     }
 }
 
-/// One system with all its right-hand sides, which is solved by elimination or `by_iteration`.
+/// How one system is iterated on: the method, the order of its rows, and how many of these can be eliminated.
+#[derive(Clone, Copy)]
+struct Way<'a> {
+    iteration: BatchIteration,
+    order: &'a [u32],
+    eliminated: usize,
+}
+
+/// One system with all its right-hand sides, which is solved by elimination if there is no other way.
 struct One<'a, T: Scalar> {
     space: &'a mut Workspace<T::Double>,
-    by_iteration: bool,
+    way: Option<Way<'a>>,
     n: usize,
     count: usize,
     rows: &'a Rows<'a, T>,
@@ -225,18 +232,17 @@ impl<T: Scalar> Inlined for One<'_, T> {
 
     #[inline(always)]
     fn run(self) -> Found {
-        let Self { space, by_iteration, n, count, rows, b, x, goal } = self;
-        let sound = if by_iteration {
-            space.iterated.load(n, rows, &mut space.vectors)
-        } else {
-            space.load(n, rows) && space.factorise(n, rows)
+        let Self { space, way, n, count, rows, b, x, goal } = self;
+        let sound = match way {
+            Some(way) => space.iterated.load(way, rows, &mut space.vectors),
+            None => space.load(n, rows) && space.factorise(n, rows),
         };
         let mut found = sound.then_some((0, 0.0));
         for column in 0..count {
             found?;
             let vectors = (&b[column..], &mut x[column..], count, 0);
-            let own = if by_iteration {
-                let mut system = space.iterated.of(rows, goal.relative);
+            let own = if let Some(way) = way {
+                let mut system = space.iterated.of(way, rows, goal.relative);
                 let [own] = space.vectors.solve(&mut system, vectors, goal, [true]);
                 let iterations = system.iterations;
                 own.map(|(steps, residual)| (if steps < LIMITED { iterations } else { steps }, residual))
@@ -279,12 +285,13 @@ impl BatchSteps for Host {
             return together(systems, (shape, None, values), vectors, goal, room);
         }
         let at_once = (AT_ONCE / (n * n * n).max(1)).clamp(1, 1 << 12);
-        each_system(systems, vectors, goal, (room, at_once), false)
+        each_system(systems, vectors, goal, (room, at_once), None)
     }
 
     fn iterate_batch<T: Scalar>(
         &self,
         systems: &BatchParts<'_, T, Self>,
+        way: (BatchIteration, &BatchReduction<'_, Self>),
         vectors: BatchVectors<'_, T, Self>,
         goal: &BatchGoal,
         room: &mut BatchRoom<T>,
@@ -292,7 +299,7 @@ impl BatchSteps for Host {
         if matches!(systems.entries, BatchEntries::Dense(_)) {
             return Err(Error::InvalidArgument("an iteration on dense systems of a batch".into()));
         }
-        each_system(systems, vectors, goal, (room, 1), true)
+        each_system(systems, vectors, goal, (room, 1), Some(way))
     }
 
     fn solve_sparse_batch<T: Scalar>(
@@ -322,7 +329,7 @@ fn together<T: Scalar>(
 ) -> Result<()> {
     systems.check(&vectors)?;
     let (n, each) = (systems.size, systems.entries_each);
-    let BatchVectors { count, b, x, steps, residuals } = vectors;
+    let BatchVectors { count, b, x, steps, residuals, worst } = vectors;
     // Groups of systems that a task takes, so that small ones are worth a task.
     let groups = (AT_ONCE / (LANES * n * n).max(1)).clamp(1, 64);
     let told = steps.par_chunks_mut(groups * LANES).zip(residuals.par_chunks_mut(groups * LANES));
@@ -352,22 +359,32 @@ fn together<T: Scalar>(
             lock(&room.0).push(space);
         },
     );
+    raise(worst, steps);
     Ok(())
 }
 
-/// Hands each system to a thread, `at_once` of them together: to eliminate it, or to iterate.
+/// Raises the worst of the steps.
+fn raise(worst: &mut [u32], steps: &[u32]) {
+    let most = steps.iter().copied().filter(|&steps| steps >= LIMITED).max();
+    worst[0] = worst[0].max(most.unwrap_or(0));
+}
+
+/// Hands each system to a thread, `at_once` of them together: to eliminate it, or to iterate in a way.
 fn each_system<T: Scalar>(
     systems: &BatchParts<'_, T, Host>,
     vectors: BatchVectors<'_, T, Host>,
     goal: &BatchGoal,
     (room, at_once): (&BatchRoom<T>, usize),
-    by_iteration: bool,
+    way: Option<(BatchIteration, &BatchReduction<'_, Host>)>,
 ) -> Result<()> {
     let (m, n) = (systems.systems, systems.size);
     systems.check(&vectors)?;
-    let BatchVectors { count, b, x, steps, residuals } = vectors;
+    let BatchVectors { count, b, x, steps, residuals, worst } = vectors;
     if let Some(end) = systems.starts.and_then(|starts| starts.last()) {
         Error::check_dimension("number of right-hand sides' entries", *end as usize * count, b.len())?;
+    }
+    if let Some((_, reduction)) = way {
+        reduction.check(systems, b.len().checked_div(count).unwrap_or(0))?;
     }
     let first_row = |system: usize| systems.starts.map_or(system * n, |starts| starts[system] as usize);
     let of_group = |group: usize, x: &mut [T], steps: &mut [u32], residuals: &mut [f64]| {
@@ -383,7 +400,14 @@ fn each_system<T: Scalar>(
             let x = &mut x[of_vectors.start - start * count..of_vectors.end - start * count];
             let rows = rows_of(systems, system, &own);
             let (n, b) = (own.len(), &b[of_vectors]);
-            let one = One { space: &mut space, by_iteration, n, count, rows: &rows, b, x, goal };
+            let way = way.map(|(iteration, reduction)| {
+                let (order, of) = match systems.starts {
+                    Some(_) => (&reduction.order[own.clone()], system),
+                    None => (reduction.order, 0),
+                };
+                Way { iteration, order, eliminated: reduction.eliminated[of] as usize }
+            });
+            let one = One { space: &mut space, way, n, count, rows: &rows, b, x, goal };
             let found = vectorised_whole(one);
             (*steps, *residual) = found.unwrap_or((UNCERTAIN, f64::NAN));
         }
@@ -404,6 +428,7 @@ fn each_system<T: Scalar>(
             .enumerate()
             .for_each(|(group, ((steps, residuals), x))| of_group(group, x, steps, residuals));
     }
+    raise(worst, steps);
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! The rows of one system as the caller has them, and products with them.
 
-use super::judge::power;
+use super::judge::{Matrix, power};
 use crate::backend::host::residual::Compensated;
 use crate::scalar::{Real, Scalar};
 
@@ -131,7 +131,7 @@ impl<T: Scalar<Double = D>, D: Scalar<Real = f64>> Sum<T, D> for Accurate<D> {
 
 /// A row of F A times y, and the number of products.
 #[inline(always)]
-pub(super) fn products<T: Scalar<Double = D>, D: Scalar<Real = f64>>(
+fn products<T: Scalar<Double = D>, D: Scalar<Real = f64>>(
     row: Row<'_, T>,
     scale: f64,
     y: &[D],
@@ -142,22 +142,24 @@ pub(super) fn products<T: Scalar<Double = D>, D: Scalar<Real = f64>>(
     (((pair(0) + pair(1)) + (pair(2) + pair(3))) + sum.rest, terms)
 }
 
-/// b minus row `i` of F A y, F having this exponent, if `accurate` in twice the precision; and the number of products.
-#[inline(always)]
-pub(super) fn residual<T: Scalar<Double = D>, D: Scalar<Real = f64>>(
-    rows: &Rows<'_, T>,
-    i: usize,
-    exponent: i32,
-    y: &[D],
-    b: D,
-    accurate: bool,
-) -> (D, usize) {
-    let (row, scale) = (rows.row(y.len(), i), power(exponent));
-    if accurate {
-        return accurate_residual(row, scale, y, b);
+impl<T: Scalar<Double = D>, D: Scalar<Real = f64>> Matrix<D, 1> for Rows<'_, T> {
+    #[inline(always)]
+    fn residual(
+        &self,
+        i: usize,
+        exponents: &[i32; 1],
+        y: &[[D; 1]],
+        b: &[D; 1],
+        accurate: bool,
+    ) -> ([D; 1], usize) {
+        let (row, scale, y) = (self.row(y.len(), i), power(exponents[0]), y.as_flattened());
+        if accurate {
+            let (residual, terms) = accurate_residual(row, scale, y, b[0]);
+            return ([residual], terms);
+        }
+        let (product, terms) = products(row, scale, y);
+        ([b[0] - product], terms)
     }
-    let (product, terms) = products(row, scale, y);
-    (b - product, terms)
 }
 
 /// b minus a row of F A times y in twice the precision, and the number of products.

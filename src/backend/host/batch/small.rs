@@ -2,7 +2,7 @@
 //! own, and all do the same steps.
 
 use super::judge::Solve;
-use super::lanes::{Entries, LANES, Lanes, Shape};
+use super::lanes::{Entries, LANES, Laid, Lanes, Shape};
 use crate::scalar::Scalar;
 
 /// The largest system. A row of a larger one fills the vector registers by itself, and eight of these would not fit the
@@ -98,15 +98,15 @@ fn subtract<D: Scalar<Real = f64>>(factor: &Lanes<D>, u: &[Lanes<D>], row: &mut 
 
 /// The systems with their factors.
 pub(super) struct Eliminated<'a, D> {
-    pub(super) shape: Shape<'a>,
-    pub(super) entries: &'a Entries<D>,
+    pub(super) matrix: Laid<'a, D>,
     pub(super) factors: &'a Small<D>,
 }
 
-impl<D: Scalar<Real = f64>> Solve<D, LANES> for Eliminated<'_, D> {
-    #[inline(always)]
-    fn size(&self) -> usize {
-        self.factors.n
+impl<'a, D: Scalar<Real = f64>> Solve<D, LANES> for Eliminated<'a, D> {
+    type Matrix = Laid<'a, D>;
+
+    fn matrix(&self) -> &Laid<'a, D> {
+        &self.matrix
     }
 
     #[inline(always)]
@@ -139,17 +139,5 @@ impl<D: Scalar<Real = f64>> Solve<D, LANES> for Eliminated<'_, D> {
                 x[k][lane] = own[lane] * inverses[k][lane];
             }
         }
-    }
-
-    #[inline(always)]
-    fn residual(
-        &self,
-        i: usize,
-        _: &Lanes<i32>,
-        y: &[Lanes<D>],
-        b: &Lanes<D>,
-        accurate: bool,
-    ) -> (Lanes<D>, usize) {
-        self.entries.residual(self.shape, i, y, b, accurate)
     }
 }

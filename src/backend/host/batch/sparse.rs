@@ -1,7 +1,7 @@
 //! Elimination of several matrices of one sparse pattern side by side, without pivoting.
 
 use super::judge::Solve;
-use super::lanes::{Entries, LANES, Lanes, Shape};
+use super::lanes::{Entries, LANES, Laid, Lanes};
 use crate::backend::batch::BatchElimination;
 use crate::backend::host::Host;
 use crate::scalar::Scalar;
@@ -120,8 +120,7 @@ fn alike(pattern: &BatchElimination<'_, Host>, listed: &[u32]) -> usize {
 
 /// The systems with their factors.
 pub(super) struct Eliminated<'a, D> {
-    pub(super) shape: Shape<'a>,
-    pub(super) entries: &'a Entries<D>,
+    pub(super) matrix: Laid<'a, D>,
     pub(super) factors: &'a Sparse<D>,
     pub(super) pattern: &'a BatchElimination<'a, Host>,
     /// x in the order of elimination.
@@ -144,10 +143,11 @@ impl<D: Scalar<Real = f64>> Eliminated<'_, D> {
     }
 }
 
-impl<D: Scalar<Real = f64>> Solve<D, LANES> for Eliminated<'_, D> {
-    #[inline(always)]
-    fn size(&self) -> usize {
-        self.pattern.order.len()
+impl<'a, D: Scalar<Real = f64>> Solve<D, LANES> for Eliminated<'a, D> {
+    type Matrix = Laid<'a, D>;
+
+    fn matrix(&self) -> &Laid<'a, D> {
+        &self.matrix
     }
 
     #[inline(always)]
@@ -168,17 +168,5 @@ impl<D: Scalar<Real = f64>> Solve<D, LANES> for Eliminated<'_, D> {
             }
             x[old as usize] = self.ordered[i];
         }
-    }
-
-    #[inline(always)]
-    fn residual(
-        &self,
-        i: usize,
-        _: &Lanes<i32>,
-        y: &[Lanes<D>],
-        b: &Lanes<D>,
-        accurate: bool,
-    ) -> (Lanes<D>, usize) {
-        self.entries.residual(self.shape, i, y, b, accurate)
     }
 }
