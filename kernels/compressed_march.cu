@@ -94,8 +94,8 @@ DEVICE void fetch(const Grid& grid, const Part& part, const T* x, const u8* kind
 struct OfPlane {
     u32 of[LINES][RUN];
 };
-// The stencil points of a thread's rows in three planes, beginning with the one before the plane whose elements are
-// added first.
+// The stencil points of a thread's rows in three consecutive planes. `planes[1]` is the plane whose elements of x are
+// being added; p is 1 for rows of the plane before it, and -1 for rows of the plane after it.
 struct SomePlaces {
     static constexpr bool SOME = true;
     const OfPlane (&planes)[3];

@@ -89,7 +89,8 @@ DEVICE void combine(const Table& table, const T* factors, Tile& tile) {
             for (int v = 0; v < VEC; v++) tile[INPUTS + o][u][v] = fresh[o][u][v];
 }
 
-// The number of a vector is the same for all threads, but unknown to the compiler, which must not index registers.
+// The number of the vector is the same for all threads, but not known at compile time. Registers cannot be indexed, so
+// it is compared with each number.
 DEVICE T pick(const Tile& tile, u32 vector, int u, int v) {
     T value = tile[0][u][v];
 #pragma unroll

@@ -1,7 +1,7 @@
 //! Long work that can be stopped, and that reports its progress: orderings, factorisations, setups.
 //!
 //! Iterations have an observer. The work before them is done by functions deep in the library, some on many threads,
-//! some in other libraries, and passing an observer to each would be most of their arguments. Instead, a caller enters
+//! some in other libraries, and an observer would have to be passed through all of them. Instead, a caller enters
 //! a [`Work`], and the functions that run on its thread check it from time to time:
 //!
 //! ```text
@@ -13,7 +13,7 @@
 //! ```
 //!
 //! A solver has further stop requests: a time limit, and a handle that cancels it. Its functions check these too,
-//! inside of a work or not (`within`). Parallel loops check once for each part, other loops by `look_at`, and steps
+//! whether or not they run in a work (`within`). Parallel loops check once for each part, other loops by `look_at`, and steps
 //! that count their progress by a meter: there are a few milliseconds between two checks.
 //!
 //! ```

@@ -250,7 +250,7 @@ fn what_goes_wrong_under_mpirun_is_told_once() {
             };
             fails(&[MATRIX, "--precision", "mixed"], "precision mixed on several ranks");
             fails(&["nowhere.mtx"], "nowhere.mtx: No such file");
-            fails(&[MATRIX, "--ranks", "2"], "--ranks 2, but MPI has started 3");
+            fails(&[MATRIX, "--ranks", "2"], "--ranks is 2, but MPI has started 3");
         }
         let wrong = mpi.residua(3, true, &["solve", "--bogus"]);
         assert_eq!(stderr(&wrong).matches("unexpected argument").count(), 1, "{}", stderr(&wrong));

@@ -488,7 +488,7 @@ fn multigrid_behind_conjugate_gradients_that_do_not_come_far() {
     let norm = |v: &[f64]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
     assert!(norm(&r) <= 1.01e-8 * norm(&b), "{:e}", norm(&r) / norm(&b));
     assert!(matches!(report.preconditioner, PreconditionerChoice::Multigrid(_)), "{report:?}");
-    assert!((101..150).contains(&report.iterations), "{report:?}");
+    assert!((30..150).contains(&report.iterations), "{report:?}");
 }
 
 /// Products with a large stencil use another format than CSR, with the same bits in each run, and close to those of

@@ -23,7 +23,8 @@ def solver(dtype=np.float64, **settings):
 
 def test_vectors_of_the_host():
     for dtype in DTYPES:
-        # For b of ones, x is so large that rounding it to single precision leaves a residual above the tolerance.
+        # b is not all ones: x would then be so large that rounding it to single precision leaves a residual above the
+        # tolerance.
         b = (A @ np.random.default_rng(0).standard_normal(N)).astype(dtype)
         x, report = solver(dtype).solve(b)
         assert report.converged and residual(A, x, b) <= 1.05 * tolerance(dtype)

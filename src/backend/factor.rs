@@ -172,8 +172,8 @@ mod tests {
         assert!(order(&[2, 0, 1], &[1, 1, 1]).check(3).is_ok());
         for (wrong, told) in [
             (order(&[2, 0], &[]), "length"),
-            (order(&[2, 0, 2], &[]), "names 2 twice"),
-            (order(&[3, 0, 1], &[]), "names 3 twice, or beyond"),
+            (order(&[2, 0, 2], &[]), "has 2 twice"),
+            (order(&[3, 0, 1], &[]), "has 3 twice, or it is not below"),
             (order(&[2, 0, 1], &[1, 2]), "2 parts"),
             (order(&[2, 0, 1], &[1, 1, 2]), "unknowns in all parts"),
         ] {

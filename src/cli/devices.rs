@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     }
     if let Some(path) = &arguments.measure_prices {
         let sink = Sink::open(path)?;
-        sink.write_json(&crate::prices::measured()?)?;
+        sink.write_json(&super::measure::measured()?)?;
         return Ok(Ending::Done);
     }
     #[cfg(feature = "cuda")]

@@ -19,6 +19,7 @@ mod generate;
 mod info;
 mod interrupt;
 mod load;
+mod measure;
 mod memory;
 mod pages;
 mod process;

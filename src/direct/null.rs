@@ -9,8 +9,8 @@ use crate::random::Random;
 use crate::scalar::{Real, Scalar};
 use num_traits::Float;
 
-/// The maximum number of steps that remove components outside of the null space from a vector, and how many of them in
-/// a row may fail to improve it: around perturbed pivots the ratio falls slowly.
+/// The maximum number of steps that remove from a vector its components outside of the null space, and how many of them
+/// in a row may fail to reduce its [`null_ratio`]. The ratio falls slowly if pivots were perturbed.
 const STEPS: usize = 40;
 const IDLE: usize = 4;
 

@@ -35,7 +35,7 @@ impl Type {
         matches!(self.letter, b'S' | b'U')
     }
 
-    /// Moves the least significant byte of each part to the front.
+    /// Converts big-endian numbers to little-endian ones, in place; real and imaginary parts separately.
     fn to_little(self, raw: &mut [u8]) {
         fn reverse<const N: usize>(raw: &mut [u8]) {
             for part in raw.as_chunks_mut::<N>().0 {

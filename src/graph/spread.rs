@@ -126,7 +126,9 @@ impl<'a, B: GraphSteps + VectorOps, C: Communicator<B>> SpreadGraph<'a, B, C> {
     pub fn bfs(&self, sources: &[u32]) -> Result<SpreadLevels<B>> {
         let (backend, n) = (self.space.backend(), self.rows.vertices);
         if let Some(source) = sources.iter().find(|&&source| source as usize >= n) {
-            return Err(Error::InvalidArgument(format!("vertex {source} of a graph with {n} vertices")));
+            return Err(Error::InvalidArgument(format!(
+                "there is no vertex {source}: the graph has {n} vertices, numbered from 0"
+            )));
         }
         let (mut seen, mut reached) = (backend.zeros(n.div_ceil(BITS))?, source_bits(backend, n, sources)?);
         let mut levels = backend.buffer(self.rows.rows)?;

@@ -511,7 +511,7 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
         self.space.backend().copy(method.vectors().steps, x)
     }
 
-    /// Makes the residual that the certificate computed the start of the recurrence.
+    /// Restarts the recurrence from the residual that the certificate computed.
     fn begin_at_certificate(&mut self) -> Result<()> {
         let mut method = lock(self.method);
         let Vectors { residual, scratch, .. } = method.vectors();

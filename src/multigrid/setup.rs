@@ -248,8 +248,9 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
         Ok(this)
     }
 
-    /// Returns whether the coarsest matrix is to be coarsened further. Nodes that were stiff on the level before may
-    /// add up to half the limit: they would have to be dropped, or be most of the next level.
+    /// Returns whether the coarsest matrix is to be coarsened further. The limit `rows` is raised
+    /// by the number of nodes that were stiff on the level before, by half at most: another level would have to drop
+    /// these nodes, or would consist mostly of them.
     fn is_large(&self, rows: usize) -> bool {
         let stiff = self.plans.last().and_then(|plan| plan.stiff.as_ref()).map_or(0, |stiff| B::len(stiff));
         self.coarsest.rows() > rows + stiff.min(rows / 2)

@@ -17,12 +17,10 @@ pub(crate) mod budgets;
 pub(crate) mod factors;
 pub(crate) mod iterations;
 pub(crate) mod machine;
-#[cfg(feature = "cli")]
-mod measure;
 pub(crate) mod multigrid;
 pub(crate) mod order;
 #[cfg(feature = "cli")]
 mod table;
 
 #[cfg(feature = "cli")]
-pub(crate) use {measure::measured, table::table};
+pub(crate) use table::table;

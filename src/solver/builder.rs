@@ -343,7 +343,7 @@ impl Builder {
         let named = self.method != Method::Auto || self.preconditioner != PreconditionerChoice::Auto;
         if !self.candidates.is_empty() && (named || self.near_null.is_some()) {
             return refused(
-                "a list of candidates excludes a method, a preconditioner and near-null vectors".into(),
+                "candidates cannot be combined with a method, a preconditioner or near-null vectors".into(),
             );
         }
         self.candidates.iter().try_for_each(|(_, preconditioner)| preconditioner.check())?;

@@ -240,7 +240,8 @@ fn bench_makes_its_matrices_and_tells_the_automatic_choice() {
         assert!(chosen["product_seconds"].as_f64().unwrap() > 0.0);
         assert!(chosen["bytes"].as_f64().unwrap() <= most * cube[0]["bytes"].as_f64().unwrap(), "{chosen}");
     }
-    let only = f.ok("bench --generate arrow:50 --device cpu --types f64 --formats auto --time 0 --json -");
+    let only =
+        f.ok("bench --generate arrow:50 --device cpu --types f64 --formats measured --time 0 --json -");
     assert_eq!(only.json().as_array().unwrap().len(), 2);
     let copies =
         "bench --generate arrow:50 --copies 3 --device cpu --types f64 --formats csr --time 0 --json -";

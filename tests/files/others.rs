@@ -198,5 +198,5 @@ fn plain_numbers_are_vectors_and_no_matrix() {
     refused("1\ntwo\n", "bad.txt:2: `two`");
     refused("1\n1e999\n", "not finite");
     let error = read_stored::<f64>(&column, &ReadOptions::default()).unwrap_err().to_string();
-    assert!(error.contains("right-hand sides") && error.contains("%%MatrixMarket"), "{error}");
+    assert!(error.contains("right-hand side") && error.contains("%%MatrixMarket"), "{error}");
 }

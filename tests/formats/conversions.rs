@@ -121,7 +121,7 @@ fn too_many_diagonals_are_refused_in_figures() {
         error,
         format!(
             "format dia refused: {count} diagonals of 3000 rows: {} padded entries for 12000 nonzeros ({} bytes), more than \
-             2 a nonzero",
+             2 per nonzero",
             places - 12_000,
             8 * places + 8 * count
         )
@@ -149,7 +149,7 @@ fn an_arrow_in_ell_is_refused_in_figures() {
     assert_eq!(
         error,
         "format ell refused: 3000 rows padded to the longest one's 3000: 8991002 padded entries for 8998 nonzeros \
-         (108012000 bytes), more than 2 a nonzero"
+         (108012000 bytes), more than 2 per nonzero"
     );
     for name in FORMAT_NAMES.iter().filter(|name| !["ell", "sell", "dia"].contains(name)) {
         let stored = matrix::build::<f64, _, f64>(&HOST, name, &a).unwrap();

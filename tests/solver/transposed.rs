@@ -96,7 +96,7 @@ fn factors_at_hand_solve_many_columns_of_both_systems_without_a_report() {
             let at_once = x.clone();
             assert!(solver.solve_quickly(false, &columns, &mut x).unwrap() && x == at_once);
         }
-        // A wrong length, and numbers that are none, are left to the other way.
+        // The quick solve returns false for a wrong length or a NaN, and leaves these to the ordinary solve.
         let mut short = vec![0.0; 5];
         assert!(!solver.solve_quickly(false, &b[..5], &mut short).unwrap());
         let mut broken = b[..900].to_vec();

@@ -186,7 +186,7 @@ where
     }
     // Twice the cost of a trial of `n` formats in addition to CSR, and of the sample before it, in CSR products. At
     // best the whole product is saved: if there are fewer products than a trial costs, not even a sample pays.
-    let (look, starting) = model.look_and_start((a.nonzeros() + a.rows()) * (4 + size_of::<V>()));
+    let (look, starting) = model.sample_and_launch_cost((a.nonzeros() + a.rows()) * (4 + size_of::<V>()));
     let each = |n: usize| trial::each(n, options.budget, starting);
     let trial = |n: usize| if options.measured { ((n + 1) * each(n)) as f64 } else { 0.0 };
     let affordable = |n: usize| 2.0 * (look + n as f64 * model.conversion + trial(n));

@@ -117,7 +117,9 @@ fn check_roots(
         None => Ok(roots),
         Some(root) => {
             let n = graph.vertices;
-            Err(Error::InvalidArgument(format!("vertex {root} of a graph with {n} vertices")))
+            Err(Error::InvalidArgument(format!(
+                "there is no vertex {root}: the graph has {n} vertices, numbered from 0"
+            )))
         }
     }
 }

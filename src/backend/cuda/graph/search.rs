@@ -39,7 +39,7 @@ pub(super) fn bfs(
     if figures[BAD_SOURCES] > 0 {
         let bad = figures[BAD_SOURCES];
         return Err(Error::InvalidArgument(format!(
-            "{bad} sources are no vertex of a graph with {n} vertices"
+            "{bad} sources are no vertices: the graph has {n}, numbered from 0"
         )));
     }
     Ok(figures[LEVELS] as usize)

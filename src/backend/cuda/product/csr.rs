@@ -74,7 +74,8 @@ mod kernel {
     }
     kernels! {
         "csr_balanced.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
-        /// `tiles` has two words for each tile. `posts` is the address of a sum for each tile; all its bytes are zero.
+        /// `tiles` has two words for each tile. `posts` is the address of an array with one sum for each
+        /// tile, initially zero.
         fn csr_balanced(
             tiles: &Slice<u64>,
             offsets: OffsetsRef<'_, Cuda>,
@@ -91,8 +92,8 @@ mod kernel {
     }
     kernels! {
         "csr_binned.cu", types(T: Scalar as SCALAR, V: Element as STORED);
-        /// `parts` has two words for each part. `posts` is the address of a carry for each part that a block sums; all
-        /// its bytes are zero.
+        /// `parts` has two words for each part. `posts` is the address of an array with one carry for
+        /// each part that a block sums, initially zero.
         fn csr_binned(
             parts: &Slice<u64>,
             ends: Constants<u32, 7>,

@@ -219,7 +219,7 @@ fn subtract_rows<D: Scalar<Real = f64>>(
     }
 }
 
-/// The sum of the products of entries.
+/// The dot product, without conjugation.
 #[inline(always)]
 fn dot<D: Scalar<Real = f64>>(u: &[D], x: &[D]) -> D {
     let x = &x[..u.len()];

@@ -250,7 +250,7 @@ impl<'a, T: Scalar<Double = D>, D: Scalar<Real = f64>> System<'a, T, D> {
             self.multiply(|own| &mut own.v);
             let Iterated { inverses, r, p, v, t: z, .. } = &mut *self.iterated;
             let curvature = dot(kept, p, v);
-            // Not definite, or no number.
+            // If this is not positive (or NaN), A is not positive definite.
             let definite = curvature.re() > 0.0;
             if !definite {
                 return;

@@ -20,7 +20,9 @@ fn check_vertex(vertex: u32, vertices: usize) -> Result<()> {
     if (vertex as usize) < vertices {
         return Ok(());
     }
-    Err(Error::InvalidArgument(format!("vertex {vertex} of a graph with {vertices} vertices")))
+    Err(Error::InvalidArgument(format!(
+        "there is no vertex {vertex}: the graph has {vertices} vertices, numbered from 0"
+    )))
 }
 
 /// Computes the levels, which must be [`UNREACHED`] before. `queue` has space for all vertices and one more, see

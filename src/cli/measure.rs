@@ -1,11 +1,11 @@
 //! Measures the speeds of this machine for a table of prices of its own.
 
-use super::machine::{Machine, Speeds};
 use crate::backend::Host;
 use crate::direct::{Direct, DirectOptions};
 use crate::error::Result;
 use crate::generate::poisson3d;
 use crate::matrix::Csr;
+use crate::prices::machine::{Machine, Speeds};
 use crate::report::copy_bandwidth;
 use crate::solver::{Method, Reorder, Solver, SolverBackend};
 use std::time::Instant;
