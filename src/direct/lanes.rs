@@ -1,6 +1,6 @@
 //! Loops over several vectors at once, whose entries of a row are side by side: `[T; N]`.
 //!
-//! An entry of a factor is read once for all vectors, and each lane of a register works for a vector of its own. In each
+//! An entry of a factor is read once for all vectors, and each lane of a register works for a vector of its own. In a
 //! vector the operations are those of a vector alone, in the same order, so that it has the same bits in any company.
 
 use super::Factorable;

@@ -183,8 +183,8 @@ fn size<T: Factorable>(value: T) -> f64 {
 }
 
 impl<T: Factorable, const N: usize> Inlined for Judged<'_, T, N> {
-    /// Whether the residual of each x, and a bound of its rounding errors, meet the tolerance: by their norm, and by that
-    /// of rows in units of their own.
+    /// Whether the residual of each x, and a bound of its rounding errors, meet the tolerance: by their norm, and by
+    /// that of rows in units of their own.
     type Output = [bool; N];
 
     #[inline(always)]
