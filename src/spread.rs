@@ -2,7 +2,9 @@
 
 mod halo;
 
-pub(crate) use halo::{Edge, asked_for, balanced, halo_beyond, halo_of, own_columns};
+#[cfg(all(unix, feature = "ranks"))]
+pub(crate) use halo::balanced;
+pub(crate) use halo::{Edge, asked_for, halo_beyond, halo_of, own_columns};
 pub use halo::{balanced_parts, even_parts, halo_sizes};
 
 use crate::backend::{

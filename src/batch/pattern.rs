@@ -63,7 +63,10 @@ fn check(offsets: &[u64], columns: &[u32], rows: Range<usize>) -> Result<()> {
 impl<B: Backend> Compressed<B> {
     fn new(backend: &B, offsets: Vec<u64>, columns: Vec<u32>) -> Result<Self> {
         if offsets.first() != Some(&0) || offsets.last() != Some(&(columns.len() as u64)) {
-            return Err(invalid("row offsets that do not begin at 0 or end at the number of columns".into()));
+            return Err(invalid(format!(
+                "the row offsets must begin at 0 and end at {}, the number of column indices",
+                columns.len()
+            )));
         }
         let (offsets_there, columns_there) =
             (backend.upload(offsets.clone())?, backend.upload(columns.clone())?);

@@ -45,7 +45,7 @@ pub(crate) fn is_there() -> bool {
     signs.iter().any(|sign| std::path::Path::new(sign).exists())
 }
 
-/// The reason why the CPU will probably have solved this system before a GPU has started, if so.
+/// Why the CPU will probably solve this system before a GPU would have started; `None` if it will not.
 #[cfg(feature = "cuda")]
 pub(crate) fn too_small(header: &crate::market::Header) -> Option<String> {
     let general = header.symmetry() == crate::market::Symmetry::General;

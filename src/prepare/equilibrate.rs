@@ -27,7 +27,7 @@ pub fn equilibrate<T: Scalar>(a: &Csr<T>) -> Result<Scaling> {
 }
 
 /// [`equilibrate`] with equal factors for row i and column i, so that D A D is symmetric if A is. For an unsymmetric
-/// matrix the larger of both is brought near 1.
+/// matrix the larger of the largest entries of row i and of column i is brought near 1.
 ///
 /// # Errors
 /// As [`equilibrate`], and if A is not square.

@@ -131,7 +131,7 @@ pub(super) fn heard(told: &[u8], blank: SolveReport) -> Result<SolveReport> {
     let broken = |cause| Error::InvalidArgument(format!("invalid report from rank 0: {cause}"));
     let told = match serde_json::from_slice(told).map_err(broken)? {
         Told::Failed(cause) => {
-            return Err(Error::Unsupported(format!("this system, whose solve failed on rank 0: {cause}")));
+            return Err(Error::InvalidArgument(format!("the solve failed on rank 0: {cause}")));
         }
         Told::Solved(told) => told,
     };

@@ -72,7 +72,7 @@ impl Dyadic {
             return 0.0;
         }
         let ((above, raised), (below, lowered)) = (self.leading(), other.leading());
-        // In two steps, because half of the exponent is within the range of doubles if the whole is.
+        // In two steps: 2^shift alone can overflow or underflow although the quotient does not.
         let shift = (raised - lowered).clamp(-4000, 4000) as i32;
         above / below * 2_f64.powi(shift / 2) * 2_f64.powi(shift - shift / 2)
     }

@@ -43,8 +43,8 @@ impl<T: Factorable> Direct<T> {
         (seconds > left).then_some(Reason::TooLate { seconds, left })
     }
 
-    /// Returns whether a dense factorisation follows this kind of LU and is faster than another LU of a small singular
-    /// matrix with its useless iterations.
+    /// Returns whether this LU is to be skipped: an earlier kind has found the matrix singular, it is small, and the dense
+    /// QR that comes later in the chain is faster than another LU and the refinement that would follow it in vain.
     fn is_for_dense(&self, kind: Kind) -> bool {
         let is_lu = matches!(kind, Kind::FrontalLu | Kind::Lu | Kind::SupernodalLu);
         let is_singular = |reason: &Reason| {

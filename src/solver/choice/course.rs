@@ -42,8 +42,8 @@ pub(in crate::solver) struct Turn {
 }
 
 impl Turn {
-    /// The number of iterations after which the candidate ends in any case. A race ends its iterations earlier, and so
-    /// does the slope of those that may go on beyond their share.
+    /// The number of iterations after which the candidate ends in any case. It may end earlier: if
+    /// there is a rival, or if it may go on beyond its share, the slope of the residual norm decides.
     pub(in crate::solver) fn most(&self, plan: &Candidate) -> usize {
         match self.share {
             Some(_) if self.rival.is_some() || plan.may_go_on => part_of(SHARE, self.left),

@@ -131,8 +131,8 @@ impl<D: Scalar<Real = f64>, const W: usize> Vectors<D, W> {
         }
     }
 
-    /// Makes b of one system s F b, and returns the exponents of its units. None if it is not finite or beyond the
-    /// range of powers of two, and `Some(None)` if it is zero.
+    /// Sets `self.b` of one system to s F b, and returns the exponents of its units: `None` if b is not finite or beyond
+    /// the range of powers of two, `Some(None)` if b is zero.
     #[inline(always)]
     fn take_b<T: Scalar<Double = D>>(
         &mut self,

@@ -32,7 +32,7 @@ struct Rows<'a, V: Scalar, F> {
 }
 
 impl<V: Scalar, F> Rows<'_, V, F> {
-    /// Returns a row's sum, added entry by entry.
+    /// Returns the product of a row with x, added entry by entry.
     fn sum<T: Scalar>(&self, row: usize, x: &[T]) -> T
     where
         F: Fn(V) -> T,
