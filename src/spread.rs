@@ -2,7 +2,7 @@
 
 mod halo;
 
-#[cfg(all(unix, feature = "ranks"))]
+#[cfg(all(unix, feature = "ranks", feature = "cli"))]
 pub(crate) use halo::balanced;
 pub(crate) use halo::{Edge, asked_for, halo_beyond, halo_of, own_columns};
 pub use halo::{balanced_parts, even_parts, halo_sizes};

@@ -61,7 +61,7 @@ unsafe impl Send for Module {}
 pub(super) struct Kernels {
     loaded: RwLock<HashMap<(Unit, &'static str, u32), Kernel>>,
     modules: Mutex<HashMap<Unit, Module>>,
-    /// The nanoseconds that first uses of kernels have taken.
+    /// Total time of first uses of kernels (compiling and loading), in nanoseconds.
     spent: AtomicU64,
     ahead: Ahead,
 }

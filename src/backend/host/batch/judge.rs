@@ -131,8 +131,9 @@ impl<D: Scalar<Real = f64>, const W: usize> Vectors<D, W> {
         }
     }
 
-    /// Sets `self.b` of one system to s F b, and returns the exponents of its units: `None` if b is not finite or beyond
-    /// the range of powers of two, `Some(None)` if b is zero.
+    /// Stores F b of one system in `self.b`, and returns the exponents of s, which brings the largest entry of F b near
+    /// one, and of the largest entry of b: `None` if b is not finite or an exponent is out of range, `Some(None)` if b
+    /// is zero.
     #[inline(always)]
     fn take_b<T: Scalar<Double = D>>(
         &mut self,
