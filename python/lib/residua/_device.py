@@ -296,7 +296,9 @@ def to_host(array: Any) -> np.ndarray:
         # A numpy.matrix becomes a plain array of two dimensions.
         return np.asarray(array)
     if issparse(array):
-        raise TypeError("b is a sparse matrix, but a dense array is needed: pass b.toarray(), or use residua.spsolve, which takes a sparse b")
+        raise TypeError(
+            "b is a sparse matrix, but a dense array is needed: pass b.toarray(), or use residua.spsolve, which takes a sparse b"
+        )
     if package(array) in ("cupy", "cupyx"):
         return array.get()
     if hasattr(array, "cpu") and hasattr(array, "detach"):
