@@ -297,7 +297,8 @@ def to_host(array: Any) -> np.ndarray:
         return np.asarray(array)
     if issparse(array):
         raise TypeError(
-            "b is a sparse matrix, but a dense array is needed: pass b.toarray(), or use residua.spsolve, which takes a sparse b"
+            "b is a sparse matrix, but a dense array is needed: pass b.toarray(), "
+            "or use residua.spsolve, which takes a sparse b"
         )
     if package(array) in ("cupy", "cupyx"):
         return array.get()
