@@ -16,7 +16,7 @@ use residua::krylov::{Cg, FixedPatternCg, SolveOptions};
 use residua::matrix::{FORMAT_NAMES, build as build_format, convert};
 use residua::precondition::{Chebyshev, Identity, Jacobi, Narrowed, Preconditioner};
 use residua::report::copy_bandwidth;
-use residua::scalar::Widen;
+use residua::scalar::Promote;
 use residua::{Backend, Csr, Cuda, LinearOperator, Scalar};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ fn measure<T: Scalar>(
     Ok(())
 }
 
-fn formats<V: Scalar<Narrow: Widen<T::Narrow>> + Widen<T>, T: Scalar>(
+fn formats<V: Scalar<Lower: Promote<T::Lower>> + Promote<T>, T: Scalar>(
     cuda: &Cuda,
     copy: f64,
     a: &Csr<V, Cuda>,
@@ -95,8 +95,8 @@ fn formats<V: Scalar<Narrow: Widen<T::Narrow>> + Widen<T>, T: Scalar>(
             let start = Instant::now();
             let low = a.to_rounded(cuda)?;
             let diagonal = Arc::new(Jacobi::new(cuda, &low)?);
-            let low: Arc<dyn LinearOperator<T::Narrow, Cuda>> =
-                Arc::new(convert::<T::Narrow, Cuda, V::Narrow>(cuda, name, low)?);
+            let low: Arc<dyn LinearOperator<T::Lower, Cuda>> =
+                Arc::new(convert::<T::Lower, Cuda, V::Lower>(cuda, name, low)?);
             let bounds = Chebyshev::new(cuda, low.clone(), diagonal.clone(), 10)?.bounds();
             println!(
                 "  set up, {:.3} ms: D^-1 A has eigenvalues up to {:.3}",
@@ -133,7 +133,7 @@ fn compare<T: Scalar>(cuda: &Cuda, copy: f64, a: Csr<T, Cuda>) -> residua::Resul
     cuda.fill(T::one(), &mut ones)?;
     a.product(cuda, T::one(), &ones, T::zero(), &mut b)?;
     let jacobi = Jacobi::new(cuda, &a)?;
-    match a.into_narrow(cuda)? {
+    match a.into_lower(cuda)? {
         Ok(narrow) => formats(cuda, copy, &narrow, &jacobi, &b),
         Err(a) => formats(cuda, copy, &a, &jacobi, &b),
     }
@@ -177,7 +177,7 @@ fn streams(cuda: &Cuda, k: usize) -> residua::Result<()> {
 fn hermitian(k: usize) -> residua::Result<Csr<Complex<f64>>> {
     let real = poisson3d(k, k, k)?;
     let parts = real.parts();
-    let residua::backend::OffsetsRef::Narrow(offsets) = parts.offsets else { panic!("too large") };
+    let residua::backend::OffsetsRef::Lower(offsets) = parts.offsets else { panic!("too large") };
     let mut values = Vec::with_capacity(parts.values.len());
     for row in 0..real.rows() {
         let angle = 0.1 * ((row / k) % k) as f64;

@@ -42,7 +42,7 @@ fn scaled(mut a: Csr<f64>) -> Csr<f64> {
     let mut random = Random::new(1);
     let s: Vec<f64> = (0..a.rows()).map(|_| random.between(0.5, 1.5)).collect();
     // Plain loops are faster for many entries.
-    let OffsetsRef::Narrow(offsets) = a.parts().offsets else { panic!("too large") };
+    let OffsetsRef::Lower(offsets) = a.parts().offsets else { panic!("too large") };
     let (offsets, columns) = (offsets.to_vec(), a.parts().indices.to_vec());
     let values = a.values_mut();
     for row in 0..s.len() {

@@ -97,7 +97,7 @@ fn measure<T: Scalar>(name: &str, a: &Csr<T>) {
         );
     }));
     for optimized in [false, true] {
-        if let OffsetsRef::Narrow(offsets) = a.parts().offsets
+        if let OffsetsRef::Lower(offsets) = a.parts().offsets
             && let Some(mut product) = mkl::Product::new(a.parts(), offsets, optimized)
         {
             let name = if optimized { "MKL, optimised" } else { "MKL" };

@@ -25,7 +25,7 @@ fn scaled(mut matrix: Csr<f64>, symmetric: bool) -> Csr<f64> {
     let columns = parts.indices.to_vec();
     let mut offsets = vec![0usize];
     match parts.offsets {
-        residua::backend::OffsetsRef::Narrow(o) => offsets = o.iter().map(|&o| o as usize).collect(),
+        residua::backend::OffsetsRef::Lower(o) => offsets = o.iter().map(|&o| o as usize).collect(),
         residua::backend::OffsetsRef::Wide(o) => offsets.extend(o[1..].iter().map(|&o| o as usize)),
     }
     let values = matrix.values_mut();

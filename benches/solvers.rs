@@ -73,7 +73,7 @@ fn main() {
         measure(&case, "csr", &a, &Identity, &b);
         let jacobi = Jacobi::new(&Host, &a).expect("positive diagonal");
         measure(&case, "csr + jacobi", &a, &jacobi, &b);
-        if let Some(narrow) = a.to_narrow() {
+        if let Some(narrow) = a.to_lower() {
             measure(&case, "csr, f32 values", &narrow, &Identity, &b);
             measure(&case, "the same, jacobi", &narrow, &jacobi, &b);
         }

@@ -109,7 +109,7 @@ fn every_format_comes_to_a_backend<B: Device + Assemble>(backend: &B) -> Result<
     let n = a.rows();
     // The same arrays as rows, as columns, and backwards, so that no row ascends.
     let parts = a.parts();
-    let OffsetsRef::Narrow(offsets) = parts.offsets else { panic!("few entries") };
+    let OffsetsRef::Lower(offsets) = parts.offsets else { panic!("few entries") };
     let archive = |format: &str, backwards: bool| {
         let turned = |k: usize| if backwards { parts.indices.len() - 1 - k } else { k };
         let all = || (0..parts.indices.len()).map(turned);
@@ -220,8 +220,8 @@ fn distance_from_the_transpose<B: Device>(backend: &B) -> Result<()> {
 
 fn values_narrow_where_nothing_is_lost<B: Device + PreconditionSteps>(backend: &B) -> Result<()> {
     fn check<T: Scalar, B: Device + PreconditionSteps>(backend: &B, a: Csr<T>) -> Result<()> {
-        let expected = a.to_narrow();
-        let found = backend.place(csr_copy(&a)).into_narrow(backend)?;
+        let expected = a.to_lower();
+        let found = backend.place(csr_copy(&a)).into_lower(backend)?;
         match (expected, found) {
             (Some(expected), Ok(found)) => {
                 let found = found.to_host(backend)?;

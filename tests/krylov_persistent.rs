@@ -11,7 +11,7 @@ use residua::generate::Random;
 use residua::krylov::{Cg, FixedPatternCg, Minres, Outcome, SolveOptions};
 use residua::matrix::Sell;
 use residua::precondition::{Identity, Jacobi, Preconditioner};
-use residua::scalar::Widen;
+use residua::scalar::Promote;
 use residua::{Csr, Error, Host, LinearOperator, Real, Result, Scalar, Triplets};
 use std::ops::ControlFlow;
 use systems::*;
@@ -52,7 +52,7 @@ fn random_system<T: Scalar>(n: usize, nonzeros: usize, giant: Option<usize>, see
 }
 
 /// Solves in both ways, with stored values of type `V`, and compares.
-fn both_ways<V: Scalar + Widen<T>, T: Scalar, B: Device>(
+fn both_ways<V: Scalar + Promote<T>, T: Scalar, B: Device>(
     backend: &B,
     host: &Csr<V>,
     jacobi: bool,

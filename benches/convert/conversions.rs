@@ -88,7 +88,7 @@ fn wider<T: Scalar>(b: &Cuda, a: Csr<T, Cuda>) -> Result<Csr<T, Cuda>> {
     let (mut is, mut js, mut values) =
         (b.buffer(a.nonzeros())?, b.buffer(a.nonzeros())?, b.buffer(a.nonzeros())?);
     match parts.offsets {
-        OffsetsRef::Narrow(offsets) => b.expand_offsets(offsets, &mut is)?,
+        OffsetsRef::Lower(offsets) => b.expand_offsets(offsets, &mut is)?,
         OffsetsRef::Wide(offsets) => b.expand_offsets(offsets, &mut is)?,
     }
     b.copy(parts.indices, &mut js)?;

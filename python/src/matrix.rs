@@ -58,7 +58,7 @@ pub(crate) fn arrays_of<'a, T: Scalar + Element>(
 /// Offsets as SciPy expects them.
 pub(crate) fn offsets_of<T: Scalar>(a: &Csr<T>) -> Vec<i64> {
     match a.parts().offsets {
-        OffsetsRef::Narrow(all) => all.iter().map(|&offset| i64::from(offset)).collect(),
+        OffsetsRef::Lower(all) => all.iter().map(|&offset| i64::from(offset)).collect(),
         OffsetsRef::Wide(all) => all.iter().map(|&offset| offset as i64).collect(),
     }
 }

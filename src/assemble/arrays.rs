@@ -154,7 +154,7 @@ impl<'a, B: Assemble> Integers<'a, B> {
                 }
                 Offsets::Wide(wide)
             }
-            _ => Offsets::Narrow(self.narrowed(backend, base)?.0),
+            _ => Offsets::Lower(self.narrowed(backend, base)?.0),
         })
     }
 }
@@ -199,7 +199,7 @@ impl<T: Scalar, B: Assemble + Conversions> Arrays<'_, T, B> {
         let within = self.second.indices(backend, what, self.base, length)?;
         let mut line_of = backend.buffer(given)?;
         match &offsets {
-            Offsets::Narrow(all) => backend.expand_offsets(all, &mut line_of)?,
+            Offsets::Lower(all) => backend.expand_offsets(all, &mut line_of)?,
             Offsets::Wide(all) => backend.expand_offsets(all, &mut line_of)?,
         }
         if (by_rows || !keep) && ascends(backend, &line_of, &within)? {

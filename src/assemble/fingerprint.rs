@@ -48,7 +48,7 @@ fn of_integers(all: Integers<'_, Host>, base: u32, salt: u64) -> u64 {
 pub(crate) fn fingerprint_of<T: Scalar>(a: &Csr<T>) -> u64 {
     let parts = a.parts();
     let first = match parts.offsets {
-        OffsetsRef::Narrow(all) => Integers::Short(all),
+        OffsetsRef::Lower(all) => Integers::Short(all),
         OffsetsRef::Wide(all) => Integers::Long(all),
     };
     let (shape, second) = ((a.rows(), a.columns()), Integers::Short(parts.indices));

@@ -46,7 +46,7 @@ pub struct Assembly<B: RunSums> {
 /// number of nonzeros that begin before each tile ([`RunSums::mark_runs`]).
 #[derive(Debug)]
 pub(super) enum Runs<B: RunSums> {
-    Narrow(B::Vec<u32>, B::Vec<u32>),
+    Lower(B::Vec<u32>, B::Vec<u32>),
     Wide(B::Vec<u64>, B::Vec<u64>),
     /// Compressed to codes, if that makes updates faster.
     Staged(StagedRuns<B>),
@@ -97,7 +97,7 @@ impl<B: RunSums> Assembly<B> {
         out: &mut B::Slice<T>,
     ) -> Result<()> {
         match &self.runs {
-            Runs::Narrow(sources, before) => backend.gather_sum(self.symmetry, values, sources, before, out),
+            Runs::Lower(sources, before) => backend.gather_sum(self.symmetry, values, sources, before, out),
             Runs::Wide(sources, before) => backend.gather_sum(self.symmetry, values, sources, before, out),
             Runs::Staged(runs) => backend.sum_staged(values, runs, out),
         }

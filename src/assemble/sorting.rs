@@ -145,7 +145,7 @@ fn build<T: Scalar, B: RunSums>(
             let (sources, before) = mark(backend, firsts, sources)?;
             match all_stored {
                 Some(triplets) => keep(backend, triplets, firsts, sources, before),
-                None => Ok(Runs::Narrow(sources, before)),
+                None => Ok(Runs::Lower(sources, before)),
             }
         })?
     } else {
@@ -176,7 +176,7 @@ fn keep<B: RunSums>(
     {
         return Ok(Runs::Staged(staged));
     }
-    Ok(Runs::Narrow(sources, before))
+    Ok(Runs::Lower(sources, before))
 }
 
 /// Column indices and row offsets.
@@ -217,7 +217,7 @@ fn sort<B: RunSums, W: Offset, R>(
     let offsets = if nonzeros <= NARROW_LIMIT {
         let mut offsets = backend.buffer::<u32>(rows + 1)?;
         backend.offsets_of_sorted(&row_of_run, &mut offsets)?;
-        Offsets::Narrow(offsets)
+        Offsets::Lower(offsets)
     } else {
         let mut offsets = backend.buffer::<u64>(rows + 1)?;
         backend.offsets_of_sorted(&row_of_run, &mut offsets)?;

@@ -167,7 +167,7 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         added: (&Self::Slice<f64>, f64),
         hermitian: bool,
         units: &mut Self::Slice<V::Real>,
-        values: &mut Self::Slice<V::Narrow>,
+        values: &mut Self::Slice<V::Lower>,
     ) -> Result<()>;
 
     /// y = alpha M x + beta y, where M is the block-diagonal matrix of these inverses. [`Gemv::op`] is ignored.
@@ -175,7 +175,7 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         &self,
         blocks: &ScatteredBlocks<Self>,
         units: &Self::Slice<V::Real>,
-        values: &Self::Slice<V::Narrow>,
+        values: &Self::Slice<V::Lower>,
         gemv: Gemv<'_, V, Self>,
     ) -> Result<()>;
 }

@@ -12,7 +12,7 @@ use super::{
     VectorOps,
 };
 use crate::error::{Error, Result};
-use crate::scalar::{Real, Scalar, Widen};
+use crate::scalar::{Promote, Real, Scalar};
 use std::fmt::Debug;
 
 /// The number of entries that a rank sends to each rank, and receives from it.
@@ -445,7 +445,7 @@ impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
     ///
     /// # Errors
     /// As [`VectorOps::pair_products`] and [`Space::dot`].
-    pub fn pair_products<S: Scalar + Widen<T>, T: Scalar>(
+    pub fn pair_products<S: Scalar + Promote<T>, T: Scalar>(
         &self,
         basis: &B::Slice<S>,
         count: usize,
@@ -460,7 +460,7 @@ impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
     ///
     /// # Errors
     /// As [`VectorOps::pair_update`] and [`Space::dot`].
-    pub fn pair_update<S: Scalar + Widen<T>, T: Scalar>(
+    pub fn pair_update<S: Scalar + Promote<T>, T: Scalar>(
         &self,
         basis: &mut B::Slice<S>,
         count: usize,

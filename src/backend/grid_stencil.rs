@@ -135,12 +135,12 @@ impl<T: Scalar> GridStencil<T> {
     }
 
     /// Returns the stencil in half the precision.
-    pub(crate) fn to_narrow(&self) -> Option<GridStencil<T::Narrow>> {
+    pub(crate) fn to_lower(&self) -> Option<GridStencil<T::Lower>> {
         let Self { grid, neighbours, entries, .. } = *self;
         GridStencil::new(grid, neighbours, entries, |place| {
             let mut row = [Zero::zero(); NEIGHBOURS];
             let values = self.values(grid.kind(place));
-            row.iter_mut().zip(values).for_each(|(narrow, value)| *narrow = value.to_narrow());
+            row.iter_mut().zip(values).for_each(|(narrow, value)| *narrow = value.to_lower());
             Some(row)
         })
     }

@@ -3,7 +3,7 @@
 
 use super::{CsrParts, Derived, Inverse, PartDirection, PartResidual, Persistent, SellParts, VectorOps};
 use crate::error::Result;
-use crate::scalar::{Real, Scalar, Widen};
+use crate::scalar::{Promote, Real, Scalar};
 
 /// Positions of the scalars in the state of conjugate gradients, a buffer of [`CgSlot::COUNT`] reals. The first
 /// [`CgSlot::MESSAGE`] of them are sent to the host after each iteration.
@@ -111,13 +111,13 @@ pub trait KrylovSteps: VectorOps {
 
     /// Returns whether [`KrylovSteps::csr_persistent`] is likely to take a matrix of this size with values of type `V`.
     /// No other format can then be as fast. The provided method returns false.
-    fn cg_persists<V: Widen<T>, T: Scalar>(&self, _rows: usize, _nonzeros: usize) -> bool {
+    fn cg_persists<V: Promote<T>, T: Scalar>(&self, _rows: usize, _nonzeros: usize) -> bool {
         false
     }
 
     /// Returns whether [`KrylovSteps::sell_persistent`] is likely to take a matrix of this size, and to be the fastest
     /// choice. The provided method returns false.
-    fn cg_streams<V: Widen<T>, T: Scalar>(&self, _rows: usize, _nonzeros: usize) -> bool {
+    fn cg_streams<V: Promote<T>, T: Scalar>(&self, _rows: usize, _nonzeros: usize) -> bool {
         false
     }
 
@@ -127,7 +127,7 @@ pub trait KrylovSteps: VectorOps {
     ///
     /// # Errors
     /// If lengths differ, if memory runs out, or if the device fails.
-    fn csr_persistent<V: Widen<T>, T: Scalar>(
+    fn csr_persistent<V: Promote<T>, T: Scalar>(
         &self,
         _a: CsrParts<'_, V, Self>,
         _derived: &Derived,
@@ -142,7 +142,7 @@ pub trait KrylovSteps: VectorOps {
     ///
     /// # Errors
     /// As [`KrylovSteps::csr_persistent`].
-    fn sell_persistent<V: Widen<T>, T: Scalar>(
+    fn sell_persistent<V: Promote<T>, T: Scalar>(
         &self,
         _a: SellParts<'_, V, Self>,
         _work: Persistent<'_, T, Self>,

@@ -3,7 +3,7 @@
 
 use super::{Backend, CsrParts, OffsetsRef, VectorOps};
 use crate::error::{Error, Result};
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 
 /// The maximum number of rows in a dense block or a local system: each row takes one lane of a warp.
 pub const DENSE_LIMIT: usize = 32;
@@ -84,7 +84,7 @@ pub trait PreconditionSteps: VectorOps {
     ///
     /// # Errors
     /// If the device fails.
-    fn block_inverses<V: Widen<T>, T: Scalar>(
+    fn block_inverses<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         blocks: BlockParts<'_, Self>,
@@ -120,7 +120,7 @@ pub trait PreconditionSteps: VectorOps {
     ///
     /// # Errors
     /// If the device fails.
-    fn lower_lengths<V: Widen<T>, T: Scalar>(
+    fn lower_lengths<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         limit: usize,
@@ -135,7 +135,7 @@ pub trait PreconditionSteps: VectorOps {
     /// # Errors
     /// If the device fails.
     #[allow(clippy::too_many_arguments)]
-    fn sparse_factor<V: Widen<T>, T: Scalar>(
+    fn sparse_factor<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         limit: usize,
@@ -153,7 +153,7 @@ pub trait PreconditionSteps: VectorOps {
         &self,
         scale: T::Real,
         x: &Self::Slice<T>,
-        y: &mut Self::Slice<T::Narrow>,
+        y: &mut Self::Slice<T::Lower>,
     ) -> Result<()>;
 
     /// `changed[0]` = 1 if half the precision can't represent an element of x exactly ([`Scalar::narrow`]), else 0.
@@ -166,7 +166,7 @@ pub trait PreconditionSteps: VectorOps {
     ///
     /// # Errors
     /// If lengths differ, or if the device fails.
-    fn widen<T: Scalar>(&self, x: &Self::Slice<T::Narrow>, y: &mut Self::Slice<T>) -> Result<()>;
+    fn widen<T: Scalar>(&self, x: &Self::Slice<T::Lower>, y: &mut Self::Slice<T>) -> Result<()>;
 
     /// y += scale x, where x has half the precision.
     ///
@@ -175,7 +175,7 @@ pub trait PreconditionSteps: VectorOps {
     fn add_narrow<T: Scalar>(
         &self,
         scale: T::Real,
-        x: &Self::Slice<T::Narrow>,
+        x: &Self::Slice<T::Lower>,
         y: &mut Self::Slice<T>,
     ) -> Result<()>;
 }

@@ -5,7 +5,7 @@ use super::{
     EllParts, JdsParts, ProductModel, SellParts, VectorOps,
 };
 use crate::error::{Error, Result};
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 
 /// op(A) in a product.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub trait Products: VectorOps + CompressedSteps {
     /// # Errors
     /// If the backend has no kernel, as in the provided method, or if the device fails.
     #[allow(unused_variables)]
-    fn csr_residual<V: Widen<T>, T: Scalar>(
+    fn csr_residual<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         scale: T,
@@ -96,13 +96,13 @@ pub trait Products: VectorOps + CompressedSteps {
     ///
     /// # Errors
     /// If the backend has no kernel for the form of A, or if the device fails.
-    fn csr<V: Widen<T>, T: Scalar>(&self, a: CsrParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()>;
+    fn csr<V: Promote<T>, T: Scalar>(&self, a: CsrParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()>;
 
     /// y = A x and `xy` = x.y (conjugating x) in one pass over A, for a square A in CSR.
     ///
     /// # Errors
     /// If the device fails.
-    fn csr_dot<V: Widen<T>, T: Scalar>(
+    fn csr_dot<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         x: &Self::Slice<T>,
@@ -115,7 +115,7 @@ pub trait Products: VectorOps + CompressedSteps {
     ///
     /// # Errors
     /// If the backend has no kernel, or if the device fails.
-    fn csr_block<V: Widen<T>, T: Scalar>(
+    fn csr_block<V: Promote<T>, T: Scalar>(
         &self,
         _a: CsrParts<'_, V, Self>,
         _vectors: usize,
@@ -129,7 +129,7 @@ pub trait Products: VectorOps + CompressedSteps {
     ///
     /// # Errors
     /// As [`Products::csr_block`].
-    fn csr_block_dot<V: Widen<T>, T: Scalar>(
+    fn csr_block_dot<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         x: &Self::Slice<T>,
@@ -153,7 +153,11 @@ pub trait Products: VectorOps + CompressedSteps {
     ///
     /// # Errors
     /// If the backend has no kernel, or if the device fails.
-    fn coo<V: Widen<T>, T: Scalar>(&self, _a: CooParts<'_, V, Self>, _gemv: Gemv<'_, T, Self>) -> Result<()> {
+    fn coo<V: Promote<T>, T: Scalar>(
+        &self,
+        _a: CooParts<'_, V, Self>,
+        _gemv: Gemv<'_, T, Self>,
+    ) -> Result<()> {
         self.no_kernel("format coo")
     }
 
@@ -161,7 +165,11 @@ pub trait Products: VectorOps + CompressedSteps {
     ///
     /// # Errors
     /// If the backend has no kernel, or if the device fails.
-    fn ell<V: Widen<T>, T: Scalar>(&self, _a: EllParts<'_, V, Self>, _gemv: Gemv<'_, T, Self>) -> Result<()> {
+    fn ell<V: Promote<T>, T: Scalar>(
+        &self,
+        _a: EllParts<'_, V, Self>,
+        _gemv: Gemv<'_, T, Self>,
+    ) -> Result<()> {
         self.no_kernel("format ell")
     }
 
@@ -169,7 +177,11 @@ pub trait Products: VectorOps + CompressedSteps {
     ///
     /// # Errors
     /// If the backend has no kernel, or if the device fails.
-    fn jds<V: Widen<T>, T: Scalar>(&self, _a: JdsParts<'_, V, Self>, _gemv: Gemv<'_, T, Self>) -> Result<()> {
+    fn jds<V: Promote<T>, T: Scalar>(
+        &self,
+        _a: JdsParts<'_, V, Self>,
+        _gemv: Gemv<'_, T, Self>,
+    ) -> Result<()> {
         self.no_kernel("format jds")
     }
 
@@ -177,7 +189,7 @@ pub trait Products: VectorOps + CompressedSteps {
     ///
     /// # Errors
     /// If the backend has no kernel, or if the device fails.
-    fn sell<V: Widen<T>, T: Scalar>(
+    fn sell<V: Promote<T>, T: Scalar>(
         &self,
         _a: SellParts<'_, V, Self>,
         _gemv: Gemv<'_, T, Self>,
@@ -189,7 +201,7 @@ pub trait Products: VectorOps + CompressedSteps {
     ///
     /// # Errors
     /// As [`Products::sell`].
-    fn sell_dot<V: Widen<T>, T: Scalar>(
+    fn sell_dot<V: Promote<T>, T: Scalar>(
         &self,
         a: SellParts<'_, V, Self>,
         x: &Self::Slice<T>,
@@ -207,7 +219,7 @@ pub trait Products: VectorOps + CompressedSteps {
     ///
     /// # Errors
     /// If the backend has no kernel, or if the device fails.
-    fn dia<V: Scalar + Widen<T>, T: Scalar>(
+    fn dia<V: Scalar + Promote<T>, T: Scalar>(
         &self,
         _a: DiaParts<'_, V, Self>,
         _gemv: Gemv<'_, T, Self>,
@@ -219,7 +231,7 @@ pub trait Products: VectorOps + CompressedSteps {
     ///
     /// # Errors
     /// As [`Products::dia`].
-    fn dia_dot<V: Scalar + Widen<T>, T: Scalar>(
+    fn dia_dot<V: Scalar + Promote<T>, T: Scalar>(
         &self,
         a: DiaParts<'_, V, Self>,
         x: &Self::Slice<T>,
@@ -237,7 +249,7 @@ pub trait Products: VectorOps + CompressedSteps {
     ///
     /// # Errors
     /// If the backend has no kernel, or if the device fails.
-    fn compressed<V: Scalar + Widen<T>, T: Scalar>(
+    fn compressed<V: Scalar + Promote<T>, T: Scalar>(
         &self,
         _a: CompressedParts<'_, V, Self>,
         _gemv: Gemv<'_, T, Self>,
@@ -249,7 +261,7 @@ pub trait Products: VectorOps + CompressedSteps {
     ///
     /// # Errors
     /// As [`Products::compressed`].
-    fn compressed_dot<V: Scalar + Widen<T>, T: Scalar>(
+    fn compressed_dot<V: Scalar + Promote<T>, T: Scalar>(
         &self,
         a: CompressedParts<'_, V, Self>,
         x: &Self::Slice<T>,
@@ -269,7 +281,7 @@ pub trait Products: VectorOps + CompressedSteps {
     ///
     /// # Errors
     /// If the device fails. The caller checks sizes.
-    fn compressed_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+    fn compressed_chebyshev<V: Scalar + Promote<T>, T: Scalar>(
         &self,
         _a: CompressedParts<'_, V, Self>,
         _step: ChebyshevStep<'_, T, Self>,
@@ -282,7 +294,7 @@ pub trait Products: VectorOps + CompressedSteps {
     ///
     /// # Errors
     /// As [`Products::compressed_chebyshev`].
-    fn csr_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+    fn csr_chebyshev<V: Scalar + Promote<T>, T: Scalar>(
         &self,
         _a: CsrParts<'_, V, Self>,
         _step: ChebyshevStep<'_, T, Self>,
@@ -295,7 +307,7 @@ pub trait Products: VectorOps + CompressedSteps {
     ///
     /// # Errors
     /// As [`Products::compressed_chebyshev`].
-    fn dia_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+    fn dia_chebyshev<V: Scalar + Promote<T>, T: Scalar>(
         &self,
         _a: DiaParts<'_, V, Self>,
         _step: ChebyshevStep<'_, T, Self>,

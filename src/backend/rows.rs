@@ -2,7 +2,7 @@
 
 use super::{Backend, CsrParts};
 use crate::error::Result;
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 
 /// Properties of the rows of a matrix in CSR, for the choice of a method and the setup of preconditioners. No step
 /// waits for the device, and all are deterministic.
@@ -17,7 +17,7 @@ pub trait RowFacts: Backend {
     ///
     /// # Errors
     /// If lengths differ, or if the device fails.
-    fn csr_inverse_diagonal<V: Widen<T>, T: Scalar>(
+    fn csr_inverse_diagonal<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         inverse: &mut Self::Slice<T::Real>,
@@ -30,7 +30,7 @@ pub trait RowFacts: Backend {
     ///
     /// # Errors
     /// If the buffer has another length, or if the device fails.
-    fn csr_symmetry<V: Widen<T>, T: Scalar>(
+    fn csr_symmetry<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         found: &mut Self::Slice<T::Real>,
@@ -40,7 +40,7 @@ pub trait RowFacts: Backend {
     ///
     /// # Errors
     /// If the length differs, or if the device fails.
-    fn same_columns<V: Widen<T>, T: Scalar>(
+    fn same_columns<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         same: &mut Self::Slice<u8>,
@@ -52,7 +52,7 @@ pub trait RowFacts: Backend {
     ///
     /// # Errors
     /// If the length differs, or if the device fails.
-    fn row_inverses<V: Widen<T>, T: Scalar>(
+    fn row_inverses<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         positive: bool,

@@ -113,7 +113,7 @@ pub(crate) fn offsets_up_to<B: Primitives>(
         Ok(offsets)
     }
     Ok(match total {
-        0..=NARROW_LIMIT => Offsets::Narrow(scan(backend, lengths)?),
+        0..=NARROW_LIMIT => Offsets::Lower(scan(backend, lengths)?),
         _ => Offsets::Wide(scan(backend, lengths)?),
     })
 }

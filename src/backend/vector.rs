@@ -4,7 +4,7 @@
 
 use super::{Backend, PairScalars, ScalarProgram, Slot};
 use crate::error::{Error, Result};
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 
 /// A factor in a [`LinearUpdate`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -334,7 +334,7 @@ pub trait VectorOps: Backend {
     ///
     /// # Errors
     /// If vectors have other lengths, if there are more than 32, if `out` is too short, or if the device fails.
-    fn pair_products<S: Scalar + Widen<T>, T: Scalar>(
+    fn pair_products<S: Scalar + Promote<T>, T: Scalar>(
         &self,
         basis: &Self::Slice<S>,
         count: usize,
@@ -357,7 +357,7 @@ pub trait VectorOps: Backend {
     ///
     /// # Errors
     /// As [`VectorOps::pair_products`].
-    fn pair_update<S: Scalar + Widen<T>, T: Scalar>(
+    fn pair_update<S: Scalar + Promote<T>, T: Scalar>(
         &self,
         basis: &mut Self::Slice<S>,
         count: usize,
@@ -378,7 +378,7 @@ pub trait VectorOps: Backend {
     ///
     /// # Errors
     /// As [`VectorOps::pair_products`].
-    fn basis_combination<S: Scalar + Widen<T>, T: Scalar>(
+    fn basis_combination<S: Scalar + Promote<T>, T: Scalar>(
         &self,
         basis: &Self::Slice<S>,
         count: usize,

@@ -2,7 +2,7 @@
 
 use super::elimination::{Elimination, FRONTAL_FROM};
 use super::factor::DENSE_COPIES;
-use super::foreign::symmetric_flops;
+use super::faer_wrapper::symmetric_flops;
 use super::frontal::Tree;
 use super::options::{DirectOptions, Kind};
 use super::regular::Regular;

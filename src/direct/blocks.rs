@@ -128,7 +128,7 @@ impl BlockPlan {
             }
             starts.push(indices.len() as u32);
         }
-        Ok(Csr::from_parts_unchecked(range.len(), range.len(), Offsets::Narrow(starts), indices, values))
+        Ok(Csr::from_parts_unchecked(range.len(), range.len(), Offsets::Lower(starts), indices, values))
     }
 }
 

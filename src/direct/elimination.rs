@@ -1,6 +1,6 @@
 //! A fill-reducing ordering for LU with pivots on the diagonal, and the factors in this ordering.
 
-use super::foreign::{self, Columns, Order};
+use super::faer_wrapper::{self, Columns, Order};
 use super::frontal::{Frontal, Tree};
 use super::lu::{Limits, Lu};
 use super::options::DirectOptions;
@@ -90,7 +90,7 @@ impl Elimination {
                 let (entries, flops) = (size.entries - columns.rows() as f64, size.multiplications_lu);
                 Order { order: order.into_parts().0, entries, flops }
             }
-            None => caught(|| foreign::minimum_degree(columns_of_transpose(columns)?))?,
+            None => caught(|| faer_wrapper::minimum_degree(columns_of_transpose(columns)?))?,
         };
         // A Cholesky factorisation takes half the multiplications of LU.
         let better = better_dissection(columns, degree.flops / 2.0, options.flop_limit);
@@ -143,7 +143,7 @@ impl Elimination {
         let first = Limits { entries: most.min(expected), flops, going: &mut *going };
         match Lu::new(columns, values, &self.order, first, pivots) {
             Err(Reason::TooLarge { .. }) if most > expected => {
-                let order = foreign::column_minimum_degree(columns)?;
+                let order = faer_wrapper::column_minimum_degree(columns)?;
                 Lu::new(columns, values, &order, Limits { entries: most, flops, going }, pivots)
             }
             lu => lu,

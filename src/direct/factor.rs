@@ -2,7 +2,7 @@
 
 use super::Kind;
 use super::blocks::BlockLu;
-use super::foreign::{self, DenseQr, Supernodal};
+use super::faer_wrapper::{self, DenseQr, Supernodal};
 use super::frontal::Frontal;
 use super::lu::{Lu, NO_PIVOT, PREFER_DIAGONAL, PREFER_LARGE};
 use super::options::{DirectOptions, Prepared};
@@ -125,7 +125,7 @@ impl<T: Factorable> Factor<T> {
         let columns = columns_of_transpose(a)?;
         let (structure, order) = structures.symmetric(a, options)?;
         let bytes = (structure.len_val() * size_of::<T>()) as u64;
-        within(bytes, foreign::symmetric_flops(&structure), options)?;
+        within(bytes, faer_wrapper::symmetric_flops(&structure), options)?;
         let mut values = Vec::new();
         let scale = if ldl {
             let scaling = equilibrate_symmetric(a).map_err(as_reason)?;
@@ -257,7 +257,7 @@ impl<T: Factorable> Factor<T> {
                 dense[row + columns.indices[k] as usize * m] = values[k];
             }
         }
-        let qr = if flops < foreign::LONG_FLOPS || !work::is_watched() {
+        let qr = if flops < faer_wrapper::LONG_FLOPS || !work::is_watched() {
             T::qr_factor(m, n, &dense, true)
         } else {
             let _meter = work::begin(Stage::Factorising, 0, None);

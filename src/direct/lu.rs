@@ -8,7 +8,7 @@
 //! systems have factors too. These are the factors of a nearby matrix, and refinement and GMRES show whether they are
 //! of use.
 
-use super::foreign::Columns;
+use super::faer_wrapper::Columns;
 use super::lanes::subtract_row;
 use super::report::Reason;
 use crate::direct::Factorable;

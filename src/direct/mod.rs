@@ -24,7 +24,7 @@
 //! | `symmetric` | ordering and structure of L D L^T in fronts |
 //! | `lu` | sparse LU, column by column |
 //! | `regular` | factors of a nonsingular matrix near a singular one |
-//! | `foreign` | calls to faer, once for each type of entries |
+//! | `faer_wrapper` | calls to faer, once for each type of entries |
 //! | `sides` | right-hand sides in the caller's memory, and in lanes |
 //! | `triangular` | substitution, if A can be permuted to triangular form |
 //! | `banded` | [`Banded`]: LU of a matrix with few diagonals |
@@ -44,8 +44,8 @@ mod condition;
 mod device;
 mod elimination;
 mod factor;
+mod faer_wrapper;
 mod fgmres;
-mod foreign;
 mod frontal;
 mod fronts;
 mod goal;
@@ -76,7 +76,7 @@ pub use analysis::Analysis;
 pub(crate) use analysis::least_seconds;
 pub use banded::Banded;
 pub use device::{DirectBackend, OnDevice};
-pub use foreign::Factorable;
+pub use faer_wrapper::Factorable;
 pub(crate) use goal::{Weights, norm, weighted_norm};
 pub(crate) use null::{NULL_UNITS, null_ratio};
 pub use options::{DeviceOptions, DirectOptions, Kind, Prepared};

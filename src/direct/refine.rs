@@ -37,7 +37,7 @@ pub(super) fn largest<T: Scalar>(x: &[T]) -> f64 {
 pub(crate) fn residual<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], second: Option<&[T]>, r: &mut [T]) {
     let CsrParts { offsets, indices, values, .. } = a.parts();
     match offsets {
-        OffsetsRef::Narrow(offsets) => {
+        OffsetsRef::Lower(offsets) => {
             accurate::residual((offsets, indices, values), T::one(), b, (x, second), r);
         }
         OffsetsRef::Wide(offsets) => {

@@ -18,7 +18,7 @@
 //! (Math. Tables Aids Comput. 9, 1955), which converges to a least-squares solution whether b is in the range of A or
 //! not. A times this approximate inverse is Hermitian without negative eigenvalues, so that GMRES does not break down.
 
-use super::foreign;
+use super::faer_wrapper;
 use super::options::DirectOptions;
 use super::report::Reason;
 use super::steps::{as_reason, columns_of_transpose, times, within};
@@ -121,7 +121,7 @@ impl<T: Factorable> Regular<T> {
     /// The numbers of entries and of multiplications of [`Regular::around`].
     pub(super) fn size(a: &Csr<T>, options: &DirectOptions) -> Result<(f64, f64), Reason> {
         let (structure, _) = symmetric_structure(&Self::quasi_definite(a)?, options)?;
-        Ok((structure.len_val() as f64, foreign::symmetric_flops(&structure)))
+        Ok((structure.len_val() as f64, faer_wrapper::symmetric_flops(&structure)))
     }
 
     /// The quasi-definite matrix, with s and -s on the diagonal, and A and A^H off the diagonal.
@@ -167,7 +167,7 @@ impl<T: Factorable> Regular<T> {
         let columns = columns_of_transpose(k)?;
         let structure = Arc::new(symmetric_structure(k, options)?.0);
         let bytes = (structure.len_val() * size_of::<T>()) as u64;
-        within(bytes, foreign::symmetric_flops(&structure), options)?;
+        within(bytes, faer_wrapper::symmetric_flops(&structure), options)?;
         let mut values = Vec::new();
         // A pivot that vanishes nevertheless is replaced by s.
         let unit = <T::Real as Float>::epsilon().to_f64();

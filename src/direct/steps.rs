@@ -1,6 +1,6 @@
 //! What all factorisations share: the rows of A as columns, limits, and panics and errors as reasons.
 
-use super::foreign::Columns;
+use super::faer_wrapper::Columns;
 use super::options::DirectOptions;
 use super::report::Reason;
 use crate::backend::OffsetsRef;
@@ -25,7 +25,7 @@ pub(super) fn caught<R>(work: impl FnOnce() -> Result<R, Reason>) -> Result<R, R
 /// The rows of A, as columns of A^T.
 pub(super) fn columns_of_transpose<T: Scalar>(a: &Csr<T>) -> Result<Columns<'_>, Reason> {
     let parts = a.parts();
-    let OffsetsRef::Narrow(starts) = parts.offsets else {
+    let OffsetsRef::Lower(starts) = parts.offsets else {
         return Err(Reason::Refused("more than 2^32 entries".to_string()));
     };
     Ok(Columns { rows: a.columns(), columns: a.rows(), starts, indices: parts.indices })

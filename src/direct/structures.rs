@@ -3,7 +3,7 @@
 
 use super::blocks::BlockPlan;
 use super::elimination::{Elimination, large_order, minimum_degree};
-use super::foreign;
+use super::faer_wrapper;
 use super::frontal::Tree;
 use super::options::{DirectOptions, Prepared};
 use super::report::{Reason, Unmatched};
@@ -205,9 +205,11 @@ impl Structures {
                 kind: OrderKind::NestedDissection,
                 counted: lock(&large.counted).take(),
             }),
-            (_, Some((structure, kind))) => {
-                foreign::order_of(structure).map(|order| KnownOrder { order, kind: *kind, counted: None })
-            }
+            (_, Some((structure, kind))) => faer_wrapper::order_of(structure).map(|order| KnownOrder {
+                order,
+                kind: *kind,
+                counted: None,
+            }),
             _ => None,
         };
         let plan = Arc::new(self.sought(|_| SymmetricPlan::new(a, known, options))?);
@@ -242,7 +244,7 @@ fn structure_in_order<T: Factorable>(
     a: &Csr<T>,
     order: &Permutation,
 ) -> Result<(SymbolicCholesky<u32>, OrderKind), Reason> {
-    let structure = foreign::symmetric_structure(columns_of_transpose(a)?, Some(order))?;
+    let structure = faer_wrapper::symmetric_structure(columns_of_transpose(a)?, Some(order))?;
     Ok((structure, OrderKind::NestedDissection))
 }
 
@@ -253,11 +255,11 @@ fn structure_by_degree<T: Factorable>(
 ) -> Result<(SymbolicCholesky<u32>, OrderKind), Reason> {
     let columns = columns_of_transpose(a)?;
     let degree = minimum_degree(a, options)?;
-    let structure = foreign::symmetric_structure(columns, degree.as_ref())?;
-    let work = foreign::symmetric_flops(&structure);
+    let structure = faer_wrapper::symmetric_structure(columns, degree.as_ref())?;
+    let work = faer_wrapper::symmetric_flops(&structure);
     match better_dissection(a, work, options.flop_limit).map_err(as_reason)? {
         Some((order, _)) => {
-            Ok((foreign::symmetric_structure(columns, Some(&order))?, OrderKind::NestedDissection))
+            Ok((faer_wrapper::symmetric_structure(columns, Some(&order))?, OrderKind::NestedDissection))
         }
         None => Ok((structure, OrderKind::MinimumDegree)),
     }
@@ -329,7 +331,7 @@ pub(super) fn matched_columns<T: Factorable>(a: &Csr<T>, prepared: &Prepared) ->
             *place += 1;
         }
     }
-    let offsets = Offsets::Narrow(starts);
+    let offsets = Offsets::Lower(starts);
     Ok(Csr::from_parts_unchecked(a.columns(), a.rows(), offsets, indices, values))
 }
 

@@ -1,7 +1,7 @@
 //! Parts of the factorisations, tested on small matrices.
 
 use super::analysis::Analysis;
-use super::foreign::Columns;
+use super::faer_wrapper::Columns;
 use super::lu::{Limits, Lu};
 use super::*;
 use crate::matrix::Csr;

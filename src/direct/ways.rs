@@ -88,7 +88,7 @@ impl Nature {
 pub(super) fn has_strong_diagonal<T: Scalar>(a: &Csr<T>) -> bool {
     let parts = a.parts();
     let range = |row: usize| match parts.offsets {
-        OffsetsRef::Narrow(o) => o[row] as usize..o[row + 1] as usize,
+        OffsetsRef::Lower(o) => o[row] as usize..o[row + 1] as usize,
         OffsetsRef::Wide(o) => o[row] as usize..o[row + 1] as usize,
     };
     (0..a.rows()).all(|row| {

@@ -28,9 +28,7 @@ pub fn write_npz<T: Scalar>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(
     let offsets = |to: &mut dyn Write| {
         put_head(to, integer, false, &list(matrix.rows() + 1))?;
         match parts.offsets {
-            OffsetsRef::Narrow(offsets) => {
-                put_integers(to, wide, offsets.iter().map(|&offset| offset as u64))
-            }
+            OffsetsRef::Lower(offsets) => put_integers(to, wide, offsets.iter().map(|&offset| offset as u64)),
             OffsetsRef::Wide(offsets) => put_integers(to, wide, offsets.iter().copied()),
         }
     };

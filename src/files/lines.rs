@@ -25,11 +25,11 @@ pub(super) fn offsets(list: Stretch<'_>, most: u64) -> Result<Option<Offsets<Hos
         Ok(good.then_some(offsets))
     }
     if most <= NARROW_LIMIT as u64 {
-        return Ok(read(list, most)?.map(Offsets::Narrow));
+        return Ok(read(list, most)?.map(Offsets::Lower));
     }
     Ok(read::<u64>(list, most)?.map(|offsets| match offsets.last() {
         Some(&last) if last <= NARROW_LIMIT as u64 => {
-            Offsets::Narrow(offsets.into_iter().map(|offset| offset as u32).collect())
+            Offsets::Lower(offsets.into_iter().map(|offset| offset as u32).collect())
         }
         _ => Offsets::Wide(offsets),
     }))
@@ -38,7 +38,7 @@ pub(super) fn offsets(list: Stretch<'_>, most: u64) -> Result<Option<Offsets<Hos
 /// The last offset.
 pub(super) fn end(offsets: OffsetsRef<'_, Host>) -> usize {
     match offsets {
-        OffsetsRef::Narrow(offsets) => offsets.last().map_or(0, |&last| last as usize),
+        OffsetsRef::Lower(offsets) => offsets.last().map_or(0, |&last| last as usize),
         OffsetsRef::Wide(offsets) => offsets.last().map_or(0, |&last| last as usize),
     }
 }
@@ -58,7 +58,7 @@ impl<'a> Ascent<'a> {
     /// Checks some indices; `first` is the position of the first one.
     fn look(&self, first: usize, indices: &[u32]) {
         let good = match self.offsets {
-            OffsetsRef::Narrow(offsets) => drops_at_starts(offsets, first, indices),
+            OffsetsRef::Lower(offsets) => drops_at_starts(offsets, first, indices),
             OffsetsRef::Wide(offsets) => drops_at_starts(offsets, first, indices),
         };
         if !good {

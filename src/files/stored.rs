@@ -149,7 +149,7 @@ pub(super) fn spelled_out<T: Scalar>(
 ) -> Result<Triplets<T>> {
     let mut down = Host.zeros::<u32>(across.len())?;
     match offsets {
-        OffsetsRef::Narrow(offsets) => Host.expand_offsets(offsets, &mut down)?,
+        OffsetsRef::Lower(offsets) => Host.expand_offsets(offsets, &mut down)?,
         OffsetsRef::Wide(offsets) => Host.expand_offsets(offsets, &mut down)?,
     }
     let (row_indices, column_indices) = if by_columns { (across, down) } else { (down, across) };

@@ -13,7 +13,7 @@ const ROWS: usize = 1 << 12;
 
 fn at(offsets: OffsetsRef<'_, Host>, line: usize) -> usize {
     match offsets {
-        OffsetsRef::Narrow(offsets) => offsets[line] as usize,
+        OffsetsRef::Lower(offsets) => offsets[line] as usize,
         OffsetsRef::Wide(offsets) => offsets[line] as usize,
     }
 }
@@ -42,7 +42,7 @@ pub(super) fn out_of_blocks<T: Scalar>(
     }
     let mut of_rows = Offsets::zeros(&Host, rows + 1, total)?;
     match &mut of_rows {
-        Offsets::Narrow(offsets) => fill(offsets, start),
+        Offsets::Lower(offsets) => fill(offsets, start),
         Offsets::Wide(offsets) => fill(offsets, start),
     }
     let (mut indices, mut values) = (Host.zeros::<u32>(total)?, Host.zeros::<T>(total)?);

@@ -124,7 +124,7 @@ pub(super) fn narrow(offsets: Vec<u64>) -> Result<Offsets<Host>> {
     Ok(if offsets.last().is_none_or(|&last| last <= NARROW_LIMIT as u64) {
         let mut narrow = Host.zeros::<u32>(offsets.len())?;
         narrow.par_iter_mut().zip(&offsets).for_each(|(narrow, &offset)| *narrow = offset as u32);
-        Offsets::Narrow(narrow)
+        Offsets::Lower(narrow)
     } else {
         Offsets::Wide(offsets)
     })

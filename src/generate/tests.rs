@@ -7,7 +7,7 @@ use proptest::prelude::*;
 fn entries(a: &Csr<f64>) -> Vec<(usize, usize, f64)> {
     let parts = a.parts();
     let offsets: Vec<usize> = match parts.offsets {
-        OffsetsRef::Narrow(offsets) => offsets.iter().map(|&o| o as usize).collect(),
+        OffsetsRef::Lower(offsets) => offsets.iter().map(|&o| o as usize).collect(),
         OffsetsRef::Wide(offsets) => offsets.iter().map(|&o| o as usize).collect(),
     };
     Csr::from_parts(a.rows(), a.columns(), offsets.clone(), parts.indices.to_vec(), parts.values.to_vec())

@@ -202,7 +202,7 @@ fn union_by_sorting<B: GraphSteps>(
     backend.unpack(B::part(&distinct, 0..count), bits, &mut rows, &mut columns)?;
     let mut offsets = Offsets::zeros(backend, n + 1, count)?;
     match &mut offsets {
-        Offsets::Narrow(offsets) => backend.offsets_of_sorted(&rows, offsets)?,
+        Offsets::Lower(offsets) => backend.offsets_of_sorted(&rows, offsets)?,
         Offsets::Wide(offsets) => backend.offsets_of_sorted(&rows, offsets)?,
     }
     Ok((offsets, columns))
@@ -261,7 +261,7 @@ fn union_with_transpose<O: Offset>(
         }
     });
     let offsets = if nonzeros <= NARROW_LIMIT {
-        Offsets::Narrow(merged.into_iter().map(|o| o as u32).collect())
+        Offsets::Lower(merged.into_iter().map(|o| o as u32).collect())
     } else {
         Offsets::Wide(merged)
     };

@@ -32,10 +32,10 @@ pub fn permute_symmetric_on<V: Scalar, B: GraphSteps>(
     backend.permuted_lengths(parts.offsets, new_to_old, &mut lengths)?;
     // The width of the offsets stays the same.
     let offsets = match parts.offsets {
-        OffsetsRef::Narrow(_) => {
+        OffsetsRef::Lower(_) => {
             let mut offsets = backend.zeros(a.rows() + 1)?;
             backend.exclusive_scan::<u32>(&lengths, &mut offsets)?;
-            Offsets::Narrow(offsets)
+            Offsets::Lower(offsets)
         }
         OffsetsRef::Wide(_) => {
             let mut offsets = backend.zeros(a.rows() + 1)?;

@@ -108,7 +108,7 @@ impl<'a, B: GraphSteps + VectorOps, C: Communicator<B>> SpreadGraph<'a, B, C> {
         }
         Error::check_dimension("vertices of all ranks", n, next as usize)?;
         let offsets = match parts.offsets {
-            OffsetsRef::Narrow(offsets) => OffsetsRef::Narrow(B::part(offsets, first..end + 1)),
+            OffsetsRef::Lower(offsets) => OffsetsRef::Lower(B::part(offsets, first..end + 1)),
             OffsetsRef::Wide(offsets) => OffsetsRef::Wide(B::part(offsets, first..end + 1)),
         };
         // The range of a rank without vertices may begin in the middle of a word.

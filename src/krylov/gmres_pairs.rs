@@ -42,7 +42,7 @@ pub(super) struct Pairs<T: Scalar, B: VectorOps> {
     taken: Slot,
     /// V, one vector after another, in one of two precisions.
     full: B::Vec<T>,
-    narrow: B::Vec<T::Narrow>,
+    narrow: B::Vec<T::Lower>,
     is_narrow: bool,
     /// M^-1 v or M^-1 w_1; empty without a preconditioner.
     z: B::Vec<T>,
@@ -97,7 +97,7 @@ impl<T: Scalar, B: VectorOps> Pairs<T, B> {
     /// M^-1 must cost little compared to the basis. Inner products with the basis in lower precision need a wider type
     /// to be summed in.
     pub(super) fn takes(&self, inverse: Option<&Inverse<'_, T, B>>) -> bool {
-        let wide = size_of::<T::Narrow>() < size_of::<T>();
+        let wide = size_of::<T::Lower>() < size_of::<T>();
         let cheap = inverse.is_some_and(|inverse| !matches!(inverse, Inverse::General(_)));
         wide && cheap && self.layout.columns <= MOST
     }
@@ -254,7 +254,7 @@ impl<T: Scalar, B: VectorOps> Pairs<T, B> {
 
     /// Bytes that a step moves in addition to the matrix, on average.
     pub(super) fn bytes(&self, n: usize, inverse: usize) -> usize {
-        let stored = if self.is_narrow { size_of::<T::Narrow>() } else { size_of::<T>() };
+        let stored = if self.is_narrow { size_of::<T::Lower>() } else { size_of::<T>() };
         let basis = (self.layout.columns + 2) * n * stored / 2;
         let more = if B::len(&*self.z) > 0 { inverse + 2 * n * size_of::<T>() } else { 0 };
         basis + 9 * n * size_of::<T>() / 2 + more

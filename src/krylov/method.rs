@@ -197,7 +197,7 @@ pub trait Method<T: Scalar, B: VectorOps, C: Communicator<B> = Alone>: Debug + S
 #[derive(Debug)]
 pub struct Room<T: Scalar, B: VectorOps> {
     full: B::Vec<T>,
-    narrow: B::Vec<T::Narrow>,
+    narrow: B::Vec<T::Lower>,
 }
 
 impl<T: Scalar, B: VectorOps> Room<T, B> {

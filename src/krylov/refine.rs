@@ -30,16 +30,16 @@ const INNER: f64 = 1e-4;
 /// Each repetition must make the residual smaller by this factor, or the solve has stagnated.
 const PROGRESS: f64 = 0.5;
 
-/// Iterative refinement for n unknowns with values of type `T`, and an inner solver with `T::Narrow`. Keep it, and
+/// Iterative refinement for n unknowns with values of type `T`, and an inner solver with `T::Lower`. Keep it, and
 /// solve many times.
 pub struct Refinement<T: Scalar, B: KrylovSteps + PreconditionSteps> {
     space: Space<B>,
     options: SolveOptions,
-    inner: Cg<T::Narrow, B>,
+    inner: Cg<T::Lower, B>,
     r: B::Vec<T>,
     best: B::Vec<T>,
-    right: B::Vec<T::Narrow>,
-    step: B::Vec<T::Narrow>,
+    right: B::Vec<T::Lower>,
+    step: B::Vec<T::Lower>,
     square: B::Vec<T::Real>,
     history: Vec<f64>,
     iterating: Duration,
@@ -87,8 +87,8 @@ impl<T: Scalar, B: KrylovSteps + PreconditionSteps> Refinement<T, B> {
     ) -> Result<Report>
     where
         A: LinearOperator<T, B> + ?Sized,
-        L: LinearOperator<T::Narrow, B> + ?Sized,
-        M: Preconditioner<T::Narrow, B> + ?Sized,
+        L: LinearOperator<T::Lower, B> + ?Sized,
+        M: Preconditioner<T::Lower, B> + ?Sized,
     {
         self.solve_judged((a, low, m), b, x, observer, &mut |_| Ok(Judgement::Met))
     }
@@ -104,8 +104,8 @@ impl<T: Scalar, B: KrylovSteps + PreconditionSteps> Refinement<T, B> {
     ) -> Result<Report>
     where
         A: LinearOperator<T, B> + ?Sized,
-        L: LinearOperator<T::Narrow, B> + ?Sized,
-        M: Preconditioner<T::Narrow, B> + ?Sized,
+        L: LinearOperator<T::Lower, B> + ?Sized,
+        M: Preconditioner<T::Lower, B> + ?Sized,
     {
         let n = B::len(&*self.r);
         check_sizes((n, n), true, System { a: &a, m: &Identity }, B::len(b), B::len(x))?;
@@ -208,15 +208,15 @@ impl<T: Scalar, B: KrylovSteps + PreconditionSteps> Refinement<T, B> {
         mut told: impl FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Report>
     where
-        L: LinearOperator<T::Narrow, B> + ?Sized,
-        M: Preconditioner<T::Narrow, B> + ?Sized,
+        L: LinearOperator<T::Lower, B> + ?Sized,
+        M: Preconditioner<T::Lower, B> + ?Sized,
     {
         // A power of two: scaling with it does not round.
         let exponent = (residual / units.unit.to_f64()).log2().round();
         let scale = <T::Real as Float>::powi(T::Real::from_f64(2.0), -exponent as i32);
         let unit = units.unit / scale;
         self.space.backend().narrow::<T>(scale, &self.r, &mut self.right)?;
-        self.space.backend().fill(T::Narrow::zero(), &mut self.step)?;
+        self.space.backend().fill(T::Lower::zero(), &mut self.step)?;
         self.inner.options = options;
         let history = &mut self.history;
         let report = self.inner.solve(low, m, &self.right, &mut self.step, |iteration, norm| {

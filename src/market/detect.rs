@@ -11,7 +11,7 @@ use crate::scalar::{Real, Scalar, Symmetry};
 /// Time: one pass over the nonzeros, which ends at the first entry without a partner. Memory: 8 bytes per row.
 pub fn symmetry_of<T: Scalar>(matrix: &Csr<T>) -> Symmetry {
     match matrix.parts().offsets {
-        OffsetsRef::Narrow(offsets) => walk(matrix, |i| offsets[i] as usize),
+        OffsetsRef::Lower(offsets) => walk(matrix, |i| offsets[i] as usize),
         OffsetsRef::Wide(offsets) => walk(matrix, |i| offsets[i] as usize),
     }
 }

@@ -52,7 +52,7 @@ impl WriteOptions {
 pub fn write_csr<T: Scalar>(path: impl AsRef<Path>, matrix: &Csr<T>, options: &WriteOptions) -> Result<()> {
     let symmetry = if options.detect { symmetry_of(matrix) } else { Symmetry::General };
     match matrix.parts().offsets {
-        OffsetsRef::Narrow(offsets) => csr(path.as_ref(), matrix, symmetry, |i| offsets[i] as usize, options),
+        OffsetsRef::Lower(offsets) => csr(path.as_ref(), matrix, symmetry, |i| offsets[i] as usize, options),
         OffsetsRef::Wide(offsets) => csr(path.as_ref(), matrix, symmetry, |i| offsets[i] as usize, options),
     }
 }

@@ -123,7 +123,7 @@ impl<V: Scalar, B: Conversions> Coo<V, B> {
     pub(super) fn row_offsets(&self, backend: &B) -> Result<Offsets<B>> {
         let mut offsets = Offsets::zeros(backend, self.rows + 1, self.nonzeros())?;
         match &mut offsets {
-            Offsets::Narrow(o) => backend.offsets_of_sorted(&self.row_indices, o)?,
+            Offsets::Lower(o) => backend.offsets_of_sorted(&self.row_indices, o)?,
             Offsets::Wide(o) => backend.offsets_of_sorted(&self.row_indices, o)?,
         }
         Ok(offsets)

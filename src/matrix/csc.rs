@@ -6,7 +6,7 @@ use super::product::check_vectors;
 use super::storage::{Storage, offset_bytes};
 use crate::backend::{Backend, Conversions, CsrParts, Host, Op, Products};
 use crate::error::Result;
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 
 /// A matrix in compressed sparse columns: CSR of the transpose. Column `j` of the example matrix holds the nonzeros
 /// `offsets[j]..offsets[j + 1]`, rows ascending:
@@ -78,7 +78,7 @@ impl<V: Scalar, B: Backend> Csc<V, B> {
         y: &mut B::Slice<T>,
     ) -> Result<()>
     where
-        V: Widen<T>,
+        V: Promote<T>,
         B: Products,
     {
         check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;

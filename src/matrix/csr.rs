@@ -8,7 +8,7 @@ use crate::backend::{
     Products, RowShape, copied,
 };
 use crate::error::{Error, Result};
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ impl<V: Scalar> Csr<V, Host> {
             }
         }
         let offsets = if values.len() <= NARROW_LIMIT {
-            Offsets::Narrow(offsets.into_iter().map(|o| o as u32).collect())
+            Offsets::Lower(offsets.into_iter().map(|o| o as u32).collect())
         } else {
             Offsets::Wide(offsets.into_iter().map(|o| o as u64).collect())
         };
@@ -100,7 +100,7 @@ impl<V: Scalar> Csr<V, Host> {
         let (rows, columns) = (self.rows, self.columns);
         let (offsets, indices, values) = self.into_arrays(&Host)?;
         let offsets = match offsets {
-            Offsets::Narrow(offsets) => Offsets::Narrow(backend.upload(offsets)?),
+            Offsets::Lower(offsets) => Offsets::Lower(backend.upload(offsets)?),
             Offsets::Wide(offsets) => Offsets::Wide(backend.upload(offsets)?),
         };
         let (indices, values) = (backend.upload(indices)?, backend.upload(values)?);
@@ -251,7 +251,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         y: &mut B::Slice<T>,
     ) -> Result<()>
     where
-        V: Widen<T>,
+        V: Promote<T>,
         B: Products,
     {
         Error::check_dimension("length of x", self.columns, B::len(x))?;
@@ -274,7 +274,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         y: &mut B::Slice<T>,
     ) -> Result<()>
     where
-        V: Widen<T>,
+        V: Promote<T>,
         B: Products,
     {
         check_vectors(op, (self.rows, self.columns), (B::len(x), B::len(y)))?;
@@ -301,7 +301,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         y: &mut B::Slice<T>,
     ) -> Result<()>
     where
-        V: Widen<T>,
+        V: Promote<T>,
         B: Products,
     {
         if !(1..=32).contains(&vectors) {
@@ -328,7 +328,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     /// If memory runs out, or if either device fails.
     fn moved<C: Backend>(&self, from: &B, to: &C) -> Result<Csr<V, C>> {
         let offsets = match &self.pattern.offsets {
-            Offsets::Narrow(o) => Offsets::Narrow(to.upload(from.download(&**o)?)?),
+            Offsets::Lower(o) => Offsets::Lower(to.upload(from.download(&**o)?)?),
             Offsets::Wide(o) => Offsets::Wide(to.upload(from.download(&**o)?)?),
         };
         let indices = to.upload(from.download(&*self.pattern.indices)?)?;
@@ -399,7 +399,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         backend.column_counts(&self.pattern.indices, &mut counts)?;
         let mut offsets = Offsets::zeros(backend, self.columns + 1, self.nonzeros())?;
         match &mut offsets {
-            Offsets::Narrow(o) => backend.exclusive_scan(&counts, o)?,
+            Offsets::Lower(o) => backend.exclusive_scan(&counts, o)?,
             Offsets::Wide(o) => backend.exclusive_scan(&counts, o)?,
         }
         drop(counts);

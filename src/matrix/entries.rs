@@ -117,7 +117,7 @@ impl<V: Scalar> PartialEq for Csr<V, Host> {
     fn eq(&self, other: &Self) -> bool {
         let (a, b) = (self.parts(), other.parts());
         let offsets = match (a.offsets, b.offsets) {
-            (OffsetsRef::Narrow(a), OffsetsRef::Narrow(b)) => a == b,
+            (OffsetsRef::Lower(a), OffsetsRef::Lower(b)) => a == b,
             (OffsetsRef::Wide(a), OffsetsRef::Wide(b)) => a == b,
             _ => false,
         };

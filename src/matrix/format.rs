@@ -6,7 +6,7 @@ use super::storage::Storage;
 use super::{Compressed, Coo, Csc, Csr, Dia, Ell, Hybrid, Jds, Sell};
 use crate::backend::{Conversions, Products};
 use crate::error::{Error, Result};
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 use std::fmt::{self, Debug};
 
 type Build<T, B, V> = fn(&B, &Csr<V, B>) -> Result<Box<dyn SparseMatrix<T, B, V>>>;
@@ -56,7 +56,7 @@ macro_rules! table {
         pub const FORMAT_NAMES: &[&str] = &[$($name::<f64, crate::Host>::NAME),*];
 
         /// Every format. The library's choice, the command, the tests and the benchmarks all use this table.
-        pub fn formats<T: Scalar, B: Products + Conversions, V: Scalar + Widen<T>>() -> Vec<Format<T, B, V>> {
+        pub fn formats<T: Scalar, B: Products + Conversions, V: Scalar + Promote<T>>() -> Vec<Format<T, B, V>> {
             vec![$(Format {
                 name: $name::<V, B>::NAME,
                 suits: $suits,
@@ -90,7 +90,7 @@ table! {
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] with a list of the names.
-pub fn format<T: Scalar, B: Products + Conversions, V: Scalar + Widen<T>>(
+pub fn format<T: Scalar, B: Products + Conversions, V: Scalar + Promote<T>>(
     name: &str,
 ) -> Result<Format<T, B, V>> {
     formats().into_iter().find(|f| f.name == name).ok_or_else(|| {
@@ -102,7 +102,7 @@ pub fn format<T: Scalar, B: Products + Conversions, V: Scalar + Widen<T>>(
 ///
 /// # Errors
 /// If the name is unknown, and as [`Format::build`].
-pub fn build<T: Scalar, B: Products + Conversions, V: Scalar + Widen<T>>(
+pub fn build<T: Scalar, B: Products + Conversions, V: Scalar + Promote<T>>(
     backend: &B,
     name: &str,
     a: &Csr<V, B>,
@@ -114,7 +114,7 @@ pub fn build<T: Scalar, B: Products + Conversions, V: Scalar + Widen<T>>(
 ///
 /// # Errors
 /// As [`build`].
-pub fn convert<T: Scalar, B: Products + Conversions, V: Scalar + Widen<T>>(
+pub fn convert<T: Scalar, B: Products + Conversions, V: Scalar + Promote<T>>(
     backend: &B,
     name: &str,
     a: Csr<V, B>,

@@ -7,7 +7,7 @@ use super::storage::Storage;
 use super::{Coo, Csr, Ell};
 use crate::backend::{Backend, Conversions, Gemv, Host, NARROW_LIMIT, Offsets, Op, Products};
 use crate::error::Result;
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 
 /// A matrix whose rows keep their first entries in ELL and the rest in coordinates.
 ///
@@ -94,7 +94,7 @@ impl<V: Scalar, B: Backend> Hybrid<V, B> {
         y: &mut B::Slice<T>,
     ) -> Result<()>
     where
-        V: Widen<T>,
+        V: Promote<T>,
         B: Products,
     {
         check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
@@ -164,7 +164,7 @@ impl<V: Scalar, B: Conversions> Hybrid<V, B> {
         let offsets = if nonzeros <= NARROW_LIMIT {
             let mut offsets = backend.buffer(self.rows() + 1)?;
             backend.join_offsets(heads.as_ref(), tails, &mut offsets)?;
-            Offsets::Narrow(offsets)
+            Offsets::Lower(offsets)
         } else {
             let mut offsets = backend.buffer(self.rows() + 1)?;
             backend.join_offsets(heads.as_ref(), tails, &mut offsets)?;

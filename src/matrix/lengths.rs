@@ -37,7 +37,7 @@ impl RowLengths {
         a: &Csr<V, B>,
     ) -> Result<Self> {
         let lengths = match a.parts().offsets {
-            OffsetsRef::Narrow(offsets) => differences(&backend.download(offsets)?)?,
+            OffsetsRef::Lower(offsets) => differences(&backend.download(offsets)?)?,
             OffsetsRef::Wide(offsets) => differences(&backend.download(offsets)?)?,
         };
         Ok(Self { columns: a.columns(), nonzeros: a.nonzeros(), diagonals: None, lengths })
@@ -171,7 +171,7 @@ pub(crate) fn offsets_of<B: Backend>(
     }
     let total: usize = lengths.clone().sum();
     Ok(if total <= NARROW_LIMIT {
-        Offsets::Narrow(backend.upload(scan(lengths))?)
+        Offsets::Lower(backend.upload(scan(lengths))?)
     } else {
         Offsets::Wide(backend.upload(scan(lengths))?)
     })
@@ -215,7 +215,7 @@ pub(super) fn scanned<B: Primitives>(
     Ok(if total <= NARROW_LIMIT {
         let mut offsets = backend.buffer(n)?;
         backend.exclusive_scan(lengths, &mut offsets)?;
-        Offsets::Narrow(offsets)
+        Offsets::Lower(offsets)
     } else {
         let mut offsets = backend.buffer(n)?;
         backend.exclusive_scan(lengths, &mut offsets)?;

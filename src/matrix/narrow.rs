@@ -15,7 +15,7 @@ impl<V: Scalar> Csr<V, Host> {
     /// Returns whether the narrower type represents every value exactly ([`Scalar::narrow`]) and is really narrower:
     /// true for small integers and binary fractions, as in most stencils.
     pub fn is_narrow(&self) -> bool {
-        size_of::<V::Narrow>() < size_of::<V>()
+        size_of::<V::Lower>() < size_of::<V>()
             && self.parts().values.par_chunks(CHUNK).all(|chunk| chunk.iter().all(|v| v.narrow().is_some()))
     }
 
@@ -25,25 +25,25 @@ impl<V: Scalar> Csr<V, Host> {
     /// ```
     /// use residua::{Csr, Host, LinearOperator};
     /// let a = Csr::from_parts(2, 2, vec![0, 1, 2], vec![0, 1], vec![0.5, 3.0])?;
-    /// let narrow: Csr<f32> = a.to_narrow().expect("0.5 and 3 are exact in f32");
+    /// let narrow: Csr<f32> = a.to_lower().expect("0.5 and 3 are exact in f32");
     /// let mut y = vec![0.0_f64; 2];
     /// narrow.apply(&Host, &[0.1, 0.2], &mut y)?;
     /// assert_eq!(y, [0.5 * 0.1, 3.0 * 0.2]);
     /// # Ok::<(), residua::Error>(())
     /// ```
-    pub fn to_narrow(&self) -> Option<Csr<V::Narrow>> {
+    pub fn to_lower(&self) -> Option<Csr<V::Lower>> {
         self.is_narrow().then(|| self.map(|v| v.narrow().unwrap_or_default()))
     }
 }
 
 impl<V: Scalar, B: PreconditionSteps> Csr<V, B> {
-    /// As [`Csr::to_narrow`] in the memory of any backend, with the pattern moved; returns the matrix itself if that
+    /// As [`Csr::to_lower`] in the memory of any backend, with the pattern moved; returns the matrix itself if that
     /// would lose bits. It needs no temporary memory except for the values in both types.
     ///
     /// # Errors
     /// If memory runs out, or if the device fails.
-    pub fn into_narrow(self, backend: &B) -> Result<std::result::Result<Csr<V::Narrow, B>, Self>> {
-        if size_of::<V::Narrow>() >= size_of::<V>() {
+    pub fn into_lower(self, backend: &B) -> Result<std::result::Result<Csr<V::Lower, B>, Self>> {
+        if size_of::<V::Lower>() >= size_of::<V>() {
             return Ok(Err(self));
         }
         let mut changed = backend.zeros(1)?;
@@ -55,10 +55,10 @@ impl<V: Scalar, B: PreconditionSteps> Csr<V, B> {
     }
 
     /// As [`Csr::to_rounded`], with the pattern moved; the matrix itself if no type is narrower.
-    pub(crate) fn into_rounded(self, backend: &B) -> Result<Csr<V::Narrow, B>> {
+    pub(crate) fn into_rounded(self, backend: &B) -> Result<Csr<V::Lower, B>> {
         let mut this = Some(self);
         let same: &mut dyn Any = &mut this;
-        if let Some(same) = same.downcast_mut::<Option<Csr<V::Narrow, B>>>() {
+        if let Some(same) = same.downcast_mut::<Option<Csr<V::Lower, B>>>() {
             return Ok(same.take().expect("it is there"));
         }
         let this = this.expect("it is there");
@@ -72,7 +72,7 @@ impl<V: Scalar, B: PreconditionSteps> Csr<V, B> {
     ///
     /// # Errors
     /// If memory runs out, or if the device fails.
-    pub fn to_rounded(&self, backend: &B) -> Result<Csr<V::Narrow, B>> {
+    pub fn to_rounded(&self, backend: &B) -> Result<Csr<V::Lower, B>> {
         let parts = self.parts();
         let mut values = backend.zeros(self.nonzeros())?;
         backend.narrow::<V>(V::Real::one(), parts.values, &mut values)?;

@@ -34,7 +34,7 @@ macro_rules! product_op {
             y: &mut B::Slice<T>,
         ) -> $crate::error::Result<()>
         where
-            V: $crate::scalar::Widen<T>,
+            V: $crate::scalar::Promote<T>,
             B: $crate::backend::Products,
         {
             let shape = (self.rows(), self.columns());

@@ -57,7 +57,7 @@ impl<B: Conversions> Plan<B> {
         }
         let sizes = (WINDOW, plan.widest);
         let offsets = match plan.offsets {
-            Offsets::Narrow(offsets) => Some(offsets),
+            Offsets::Lower(offsets) => Some(offsets),
             Offsets::Wide(_) => None,
         };
         Self::new(backend, plan.lengths, height, sizes, second, offsets)
@@ -95,7 +95,7 @@ impl<B: Conversions> Plan<B> {
         let [moved, entries, widest] = told;
         let (entries, widest) = (entries as usize, widest as usize);
         let offsets = if entries <= NARROW_LIMIT {
-            Offsets::Narrow(narrow)
+            Offsets::Lower(narrow)
         } else {
             drop(narrow);
             let mut wide = backend.buffer::<u64>(chunks + 1)?;

@@ -8,7 +8,7 @@ use crate::backend::{
 };
 use crate::error::{Error, Result};
 use crate::operator::{ChebyshevProduct, LinearOperator, PersistentOperator, plain_residual};
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 use std::fmt::{self, Debug};
 
 /// A stored matrix: values of type `V` in one of the formats, products in type `T`.
@@ -62,7 +62,7 @@ pub trait SparseMatrix<T: Scalar, B: Products + Conversions, V: Scalar = T>:
 /// Implements [`SparseMatrix`] by a type's own methods of the same names.
 macro_rules! stored {
     ($($name:ident),*) => {$(
-        impl<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions> SparseMatrix<T, B, V> for $name<V, B> {
+        impl<V: Scalar + Promote<T>, T: Scalar, B: Products + Conversions> SparseMatrix<T, B, V> for $name<V, B> {
             fn format(&self) -> &'static str {
                 Self::NAME
             }
@@ -122,7 +122,7 @@ macro_rules! operator {
         $a.storage_bytes()
     };
     ($name:ident, $csr:ident $(, $fused:ident $(, $persistent:ident($($kept:ident)?) $(, $block:ident)?)?)? $(; $chebyshev:ident)?) => {
-        impl<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions> LinearOperator<T, B> for $name<V, B> {
+        impl<V: Scalar + Promote<T>, T: Scalar, B: Products + Conversions> LinearOperator<T, B> for $name<V, B> {
             fn rows(&self) -> usize {
                 $name::rows(self)
             }
@@ -224,7 +224,7 @@ macro_rules! operator {
             })?)?)?
         }
 
-        $($(impl<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions + KrylovSteps> PersistentOperator<T, B> for $name<V, B> {
+        $($(impl<V: Scalar + Promote<T>, T: Scalar, B: Products + Conversions + KrylovSteps> PersistentOperator<T, B> for $name<V, B> {
             fn persistent_iterations(&self, backend: &B, work: Persistent<'_, T, B>) -> Result<bool> {
                 Error::check_dimension("columns of a square matrix", self.rows(), self.columns())?;
                 work.check(self.rows())?;
@@ -232,7 +232,7 @@ macro_rules! operator {
             }
         })?)?
 
-        $(impl<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions + PreconditionSteps> ChebyshevProduct<T, B> for $name<V, B> {
+        $(impl<V: Scalar + Promote<T>, T: Scalar, B: Products + Conversions + PreconditionSteps> ChebyshevProduct<T, B> for $name<V, B> {
             fn chebyshev_step(
                 &self,
                 backend: &B,

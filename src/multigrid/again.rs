@@ -198,8 +198,8 @@ pub(super) fn same_pattern<B: MultigridBackend>(
 /// Patterns of a level of a cycle, and of the next coarser matrix, which is `None` for the coarsest level if only its
 /// inverse is stored.
 struct Patterns<'a, S: Scalar, B: Backend> {
-    prolongation: &'a Csr<S::Narrow, B>,
-    restriction: &'a Csr<S::Narrow, B>,
+    prolongation: &'a Csr<S::Lower, B>,
+    restriction: &'a Csr<S::Lower, B>,
     coarse: Option<&'a Csr<S, B>>,
 }
 

@@ -37,7 +37,7 @@ pub(super) fn narrow_cycle_of<T: Scalar, B: MultigridBackend>(
     levels: Matrices<T, B>,
     coarsest: Csr<T, B>,
     options: &MultigridOptions,
-) -> Result<Cycle<T::Narrow, B>> {
+) -> Result<Cycle<T::Lower, B>> {
     moved(backend, levels, coarsest, None, options, &|a: Csr<T, B>| a.into_rounded(backend))
 }
 
@@ -69,7 +69,7 @@ fn inverse_on_host<T: Scalar>(coarsest: &Csr<T>, options: &MultigridOptions) -> 
 /// Builds the cycle from levels (matrix, prolongation, restriction) and a coarsest matrix. `rounded` converts matrices
 /// to its precision. `scales` are those of the finest level, if they are known. Another thread of the host inverts the
 /// coarsest matrix at the same time.
-pub(super) fn moved<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
+pub(super) fn moved<T: Scalar, S: Scalar<Lower = T::Lower>, B: MultigridBackend>(
     backend: &B,
     levels: Matrices<T, B>,
     coarsest: Csr<T, B>,
@@ -112,13 +112,13 @@ pub(super) fn moved<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBacken
 struct Numbers<S: Scalar, B: Backend> {
     a: Option<B::Vec<S>>,
     /// Values of the prolongation and of the restriction.
-    transfer: Option<[B::Vec<S::Narrow>; 2]>,
+    transfer: Option<[B::Vec<S::Lower>; 2]>,
     sums: Option<B::Vec<S::Real>>,
 }
 
 /// New values for the matrices of a cycle, whose patterns are those of the plans. They are in separate arrays, so the
 /// cycle is not changed yet.
-fn numbers<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
+fn numbers<T: Scalar, S: Scalar<Lower = T::Lower>, B: MultigridBackend>(
     backend: &B,
     cycle: &Cycle<S, B>,
     (a, new): (&Csr<T, B>, &[NewLevel<T, B>]),
@@ -212,7 +212,7 @@ type Rounded<'a, T, S, B> = dyn Fn(Csr<T, B>) -> Result<Csr<S, B>> + 'a;
 type Made<'a, T, S, B> = dyn Fn(Vec<NewLevel<T, B>>) -> Result<Cycle<S, B>> + 'a;
 
 /// Applies new values: the first time by building a new cycle, later by writing them into the cycle's matrices.
-pub(super) fn take_over<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
+pub(super) fn take_over<T: Scalar, S: Scalar<Lower = T::Lower>, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
     (cycle, plans, kept, facts): Changed<'_, T, S, B>,

@@ -107,7 +107,7 @@ pub(super) struct Blocks<T: Scalar, B: Backend> {
     blocks: ScatteredBlocks<B>,
     /// The inverse of each block is stored in units of this power of two.
     units: B::Vec<T::Real>,
-    values: B::Vec<T::Narrow>,
+    values: B::Vec<T::Lower>,
     hermitian: bool,
 }
 
@@ -126,10 +126,10 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Blocks<T, B> {
         let places = with_offsets!(starts.as_ref(), starts => {
             let count = B::len(starts);
             match &columns {
-                Offsets::Narrow(columns) => {
+                Offsets::Lower(columns) => {
                     let mut places = backend.buffer::<u32>(count)?;
                     backend.gather::<u32, _>(columns, starts, &mut places)?;
-                    Offsets::Narrow(places)
+                    Offsets::Lower(places)
                 }
                 Offsets::Wide(columns) => {
                     let mut places = backend.buffer::<u64>(count)?;
@@ -172,7 +172,7 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Blocks<T, B> {
     pub(super) fn storage_bytes(&self) -> usize {
         self.blocks.storage_bytes()
             + B::len(&self.units) * size_of::<T::Real>()
-            + B::len(&self.values) * size_of::<T::Narrow>()
+            + B::len(&self.values) * size_of::<T::Lower>()
     }
 }
 

@@ -223,13 +223,13 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         if let Some((a, scales)) = rounded.filter(|_| !full) {
             let hierarchy = Hierarchy::new(backend, a, None, in_blocks, options)?;
             let (facts, (levels, coarsest, plans)) = (hierarchy.facts(), hierarchy.into_parts());
-            let cycle = AnyCycle::Narrow(cycle_of(backend, levels, coarsest, Some(scales), options)?);
-            return Ok(Self::made(cycle, Plans::Narrow(plans), facts, options));
+            let cycle = AnyCycle::Lower(cycle_of(backend, levels, coarsest, Some(scales), options)?);
+            return Ok(Self::made(cycle, Plans::Lower(plans), facts, options));
         }
         let hierarchy = Hierarchy::new(backend, a.copied(backend)?, near_null, in_blocks, options)?;
         let (facts, (levels, coarsest, plans)) = (hierarchy.facts(), hierarchy.into_parts());
         let cycle = if options.is_narrow::<T>() {
-            AnyCycle::Narrow(narrow_cycle_of(backend, levels, coarsest, options)?)
+            AnyCycle::Lower(narrow_cycle_of(backend, levels, coarsest, options)?)
         } else {
             AnyCycle::Full(cycle_of(backend, levels, coarsest, None, options)?)
         };
@@ -288,7 +288,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         }
         let made = if options.is_narrow::<T>() {
             let made = grid::narrow_hierarchy(backend, a, found, options)?;
-            made.map(|(cycle, facts)| (AnyCycle::Narrow(cycle), facts))
+            made.map(|(cycle, facts)| (AnyCycle::Lower(cycle), facts))
         } else {
             let made = grid::hierarchy(backend, a, found, options)?;
             made.map(|(cycle, facts)| (AnyCycle::Full(cycle), facts))

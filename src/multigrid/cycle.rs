@@ -95,7 +95,7 @@ pub(super) struct Level<T: Scalar, B: MultigridBackend> {
 pub(super) enum Transfer<T: Scalar, B: MultigridBackend> {
     /// P and its conjugate transpose in half the precision. An error e of P contributes as sqrt(condition) e, so that
     /// single precision is still good enough for P when it no longer is for the cycle.
-    Matrices { prolongation: Csr<T::Narrow, B>, restriction: Csr<T::Narrow, B> },
+    Matrices { prolongation: Csr<T::Lower, B>, restriction: Csr<T::Lower, B> },
     /// P and its conjugate transpose, distributed over several ranks.
     Spread { prolongation: Box<LevelMatrix<T, B>>, restriction: Box<LevelMatrix<T, B>> },
     /// Each box of 2 x 2 x 2 points of this grid becomes a point of the next.

@@ -149,7 +149,7 @@ pub(super) fn symmetric_part<T: Scalar, B: MultigridBackend>(
     let (mut offsets, mut indices) = (backend.buffer::<u32>(n + 1)?, backend.buffer::<u32>(n)?);
     backend.sequence::<u32>(&mut offsets)?;
     backend.sequence::<u32>(&mut indices)?;
-    let missing = Csr::from_parts_unchecked(n, n, Offsets::Narrow(offsets), indices, sums);
+    let missing = Csr::from_parts_unchecked(n, n, Offsets::Lower(offsets), indices, sums);
     let symmetric = add(backend, T::one(), &symmetric, T::one(), &missing)?;
     Ok([symmetric, add(backend, T::zero(), a, T::one(), &adjoint)?])
 }

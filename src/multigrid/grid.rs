@@ -144,10 +144,10 @@ pub(super) fn narrow_hierarchy<T: Scalar, B: MultigridBackend>(
     a: &Csr<T, B>,
     found: Found,
     options: &MultigridOptions,
-) -> Result<Made<T::Narrow, B>> {
+) -> Result<Made<T::Lower, B>> {
     let on_grid = (found.grid, found.neighbours);
     let stencil = backend.grid_stencil(a.parts(), found.grid, found.neighbours)?;
-    let finest = if let Some(stencil) = stencil.and_then(|stencil| stencil.to_narrow()) {
+    let finest = if let Some(stencil) = stencil.and_then(|stencil| stencil.to_lower()) {
         OnGrid::Stencil(stencil)
     } else {
         let mut values = backend.buffer(a.nonzeros())?;

@@ -112,7 +112,7 @@ pub(super) fn membership<B: CoarseningSteps>(
     backend.sequence::<u32>(&mut offsets)?;
     backend.copy(group, &mut indices)?;
     backend.fill(1.0_f32, &mut ones)?;
-    Ok(Csr::from_parts_unchecked(n, count, Offsets::Narrow(offsets), indices, ones))
+    Ok(Csr::from_parts_unchecked(n, count, Offsets::Lower(offsets), indices, ones))
 }
 
 /// Pairs nodes that prefer each other. A node without a partner joins the pair to which it is coupled most strongly,

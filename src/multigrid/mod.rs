@@ -157,7 +157,7 @@ struct Asked {
 #[derive(Debug)]
 enum AnyCycle<T: Scalar, B: MultigridBackend> {
     Full(Cycle<T, B>),
-    Narrow(Cycle<T::Narrow, B>),
+    Lower(Cycle<T::Lower, B>),
 }
 
 /// The plans for new values, in the precision in which levels are computed.
@@ -166,7 +166,7 @@ enum Plans<T: Scalar, B: MultigridBackend> {
     Full(Vec<Plan<T, B>>),
     /// Used if the cycle runs in half the precision and each unknown is a node with a near-null vector of ones: the
     /// levels would be rounded in the end anyway, and this moves half of the bytes.
-    Narrow(Vec<Plan<T::Narrow, B>>),
+    Lower(Vec<Plan<T::Lower, B>>),
 }
 
 impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
@@ -203,7 +203,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
     ) -> Result<()> {
         match &self.cycle {
             AnyCycle::Full(cycle) => cycle.apply(backend, r, z, work.full),
-            AnyCycle::Narrow(cycle) => {
+            AnyCycle::Lower(cycle) => {
                 let n = self.len();
                 let (low_r, rest) = B::split_mut(work.narrow, n);
                 let (low_z, rest) = B::split_mut(rest, n);
@@ -228,11 +228,11 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
     pub fn storage_bytes(&self) -> usize {
         let cycle = match &self.cycle {
             AnyCycle::Full(cycle) => cycle.storage_bytes(),
-            AnyCycle::Narrow(cycle) => cycle.storage_bytes(),
+            AnyCycle::Lower(cycle) => cycle.storage_bytes(),
         };
         let plans = match &self.plans {
             Plans::Full(plans) => plans.iter().map(|plan| plan.storage_bytes()).sum::<usize>(),
-            Plans::Narrow(plans) => plans.iter().map(|plan| plan.storage_bytes()).sum::<usize>(),
+            Plans::Lower(plans) => plans.iter().map(|plan| plan.storage_bytes()).sum::<usize>(),
         };
         let scaled = self.scaled.as_ref().map_or(0, |(scaled, _)| scaled.storage_bytes());
         cycle + plans + scaled + self.kept.as_ref().map_or(0, Kept::storage_bytes)
@@ -263,7 +263,7 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
     fn work_len(&self) -> usize {
         let of_cycle = match &self.cycle {
             AnyCycle::Full(cycle) => cycle.work_len(),
-            AnyCycle::Narrow(_) => 0,
+            AnyCycle::Lower(_) => 0,
         };
         of_cycle + if self.scaled.is_some() { self.len() } else { 0 }
     }
@@ -271,7 +271,7 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
     fn narrow_work_len(&self) -> usize {
         match &self.cycle {
             AnyCycle::Full(_) => 0,
-            AnyCycle::Narrow(cycle) => 2 * cycle.rows() + cycle.work_len(),
+            AnyCycle::Lower(cycle) => 2 * cycle.rows() + cycle.work_len(),
         }
     }
 
@@ -333,7 +333,7 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
         Error::check_dimension("entries of the matrix", finest.entries, a.nonzeros())?;
         let known = match &self.cycle {
             AnyCycle::Full(cycle) => cycle.pattern(),
-            AnyCycle::Narrow(cycle) => cycle.pattern(),
+            AnyCycle::Lower(cycle) => cycle.pattern(),
         };
         if let Some(known) = known
             && !again::same_pattern(backend, a.parts().pattern(), known)?
@@ -351,8 +351,8 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
                 };
                 take_over(backend, a, (cycle, plans, kept, facts), options, &made, &write, &Ok)
             }
-            (AnyCycle::Narrow(cycle), Plans::Full(plans)) => {
-                let write = |from: &B::Slice<T>, to: &mut B::Slice<T::Narrow>| {
+            (AnyCycle::Lower(cycle), Plans::Full(plans)) => {
+                let write = |from: &B::Slice<T>, to: &mut B::Slice<T::Lower>| {
                     backend.narrow::<T>(num_traits::One::one(), from, to)
                 };
                 let made = |new| {
@@ -362,32 +362,32 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
                 let narrowed = |inverse: Csr<T, B>| inverse.into_rounded(backend);
                 take_over(backend, a, (cycle, plans, kept, facts), options, &made, &write, &narrowed)
             }
-            (AnyCycle::Narrow(cycle), Plans::Narrow(plans)) => {
+            (AnyCycle::Lower(cycle), Plans::Lower(plans)) => {
                 let a = &a.to_rounded(backend)?;
-                let write = |from: &B::Slice<T::Narrow>, to: &mut B::Slice<T::Narrow>| backend.copy(from, to);
+                let write = |from: &B::Slice<T::Lower>, to: &mut B::Slice<T::Lower>| backend.copy(from, to);
                 let made = |new| {
                     let (levels, coarsest) = of_new(a.copied(backend)?, new);
                     cycle_of(backend, levels, coarsest, None, options)
                 };
                 take_over(backend, a, (cycle, plans, kept, facts), options, &made, &write, &Ok)
             }
-            (AnyCycle::Full(_), Plans::Narrow(_)) => unreachable!("a cycle is no wider than its levels"),
+            (AnyCycle::Full(_), Plans::Lower(_)) => unreachable!("a cycle is no wider than its levels"),
         }
     }
 
     fn steps(&self) -> usize {
         let of_cycle = match &self.cycle {
             AnyCycle::Full(cycle) => cycle.steps(),
-            AnyCycle::Narrow(cycle) => cycle.steps() + 2,
+            AnyCycle::Lower(cycle) => cycle.steps() + 2,
         };
         of_cycle + if self.scaled.is_some() { 2 } else { 0 }
     }
 
     fn bytes(&self) -> usize {
-        let vectors = self.len() * (2 * size_of::<T>() + 2 * size_of::<T::Narrow>());
+        let vectors = self.len() * (2 * size_of::<T>() + 2 * size_of::<T::Lower>());
         let of_cycle = match &self.cycle {
             AnyCycle::Full(cycle) => cycle.bytes(),
-            AnyCycle::Narrow(cycle) => cycle.bytes() + vectors,
+            AnyCycle::Lower(cycle) => cycle.bytes() + vectors,
         };
         of_cycle + if self.scaled.is_some() { 6 * self.len() * size_of::<T>() } else { 0 }
     }

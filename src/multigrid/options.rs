@@ -230,7 +230,7 @@ impl MultigridOptions {
 
     /// Returns whether a cycle for matrices of `T` has lower precision than `T`.
     pub(super) fn is_narrow<T: Scalar>(&self) -> bool {
-        self.narrow && size_of::<T::Narrow>() < size_of::<T>()
+        self.narrow && size_of::<T::Lower>() < size_of::<T>()
     }
 
     /// The number of steps of smoothing before and after the correction. With blocks a second step reduces the

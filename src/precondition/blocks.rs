@@ -4,7 +4,7 @@ use super::Preconditioner;
 use crate::backend::{BlockParts, DENSE_LIMIT, PreconditionSteps, RowFacts};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 
 /// M = the diagonal blocks of A, each inverted; Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., 12.2.
 ///
@@ -35,7 +35,7 @@ impl<T: Scalar, B: PreconditionSteps + RowFacts> BlockJacobi<T, B> {
     ///
     /// # Errors
     /// As [`BlockJacobi::with_blocks`].
-    pub fn new<V: Scalar + Widen<T>>(backend: &B, a: &Csr<V, B>, size: usize) -> Result<Self> {
+    pub fn new<V: Scalar + Promote<T>>(backend: &B, a: &Csr<V, B>, size: usize) -> Result<Self> {
         let size = size.clamp(1, a.rows().max(1));
         let mut sizes = vec![size; a.rows() / size];
         if !a.rows().is_multiple_of(size) {
@@ -50,7 +50,7 @@ impl<T: Scalar, B: PreconditionSteps + RowFacts> BlockJacobi<T, B> {
     /// [`Error::Block`] with the first row at which a block is not positive definite; then A is not either. Also if A
     /// is not square, if a size is not from 1 to 32 or the sizes do not add up to the number of rows, and if memory
     /// runs out.
-    pub fn with_blocks<V: Scalar + Widen<T>>(backend: &B, a: &Csr<V, B>, sizes: &[usize]) -> Result<Self> {
+    pub fn with_blocks<V: Scalar + Promote<T>>(backend: &B, a: &Csr<V, B>, sizes: &[usize]) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         if let Some(&size) = sizes.iter().find(|size| !(1..=DENSE_LIMIT).contains(*size)) {
             return Err(Error::InvalidArgument(format!(
@@ -85,7 +85,7 @@ impl<T: Scalar, B: PreconditionSteps + RowFacts> BlockJacobi<T, B> {
     ///
     /// # Errors
     /// As [`BlockJacobi::with_blocks`]. After an error the preconditioner must be updated again before it is used.
-    pub fn update<V: Scalar + Widen<T>>(&mut self, backend: &B, a: &Csr<V, B>) -> Result<()> {
+    pub fn update<V: Scalar + Promote<T>>(&mut self, backend: &B, a: &Csr<V, B>) -> Result<()> {
         Error::check_dimension("rows of the matrix", B::len(&*self.block_of), a.rows())?;
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         let Self { starts, block_of, offsets, inverses, first_bad } = self;
@@ -100,7 +100,7 @@ impl<T: Scalar, B: PreconditionSteps + RowFacts> BlockJacobi<T, B> {
     ///
     /// # Errors
     /// If memory runs out, or if the device fails.
-    pub fn natural_blocks<V: Scalar + Widen<T>>(
+    pub fn natural_blocks<V: Scalar + Promote<T>>(
         backend: &B,
         a: &Csr<V, B>,
         largest: usize,

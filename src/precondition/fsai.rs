@@ -5,7 +5,7 @@ use super::{Preconditioner, Workspace};
 use crate::backend::{Conversions, DENSE_LIMIT, Offsets, Op, PreconditionSteps, Products, VectorOps};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 
 /// M^-1 = G^H G with a sparse lower triangular G near the inverse of A's Cholesky factor: of all G on the pattern of
 /// A's lower triangle, the one for which ||I - G L|| is smallest. L. Yu. Kolotilina and A. Yu. Yeremin, Factorized
@@ -33,14 +33,14 @@ impl<T: Scalar, B: PreconditionSteps + Products + Conversions> Fsai<T, B> {
     /// # Errors
     /// [`Error::Block`] with the first row whose system is not positive definite, which proves that A is not. Also if A
     /// is not square, if memory runs out, or if the backend can't transpose.
-    pub fn new<V: Scalar + Widen<T>>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
+    pub fn new<V: Scalar + Promote<T>>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         let rows = a.rows();
         let mut lengths = backend.zeros(rows + 1)?;
         backend.lower_lengths::<V, T>(a.parts(), DENSE_LIMIT, &mut lengths)?;
         let mut offsets = Offsets::zeros(backend, rows + 1, a.nonzeros())?;
         let nonzeros = match &mut offsets {
-            Offsets::Narrow(o) => {
+            Offsets::Lower(o) => {
                 backend.exclusive_scan(&lengths, o)?;
                 backend.value(B::part(o, rows..rows + 1))? as usize
             }

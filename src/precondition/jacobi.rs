@@ -4,7 +4,7 @@ use super::Preconditioner;
 use crate::backend::{Backend, Communicator, Inverse, RowFacts, Space, VectorOps};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
-use crate::scalar::{Real, Scalar, Widen};
+use crate::scalar::{Promote, Real, Scalar};
 use num_traits::Zero;
 
 /// M = diag(A), after C. G. J. Jacobi; Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., 10.2.
@@ -40,7 +40,7 @@ impl<T: Scalar, B: RowFacts> Jacobi<T, B> {
     /// # Errors
     /// [`Error::Diagonal`] with the first row whose diagonal entry is not a positive number: a positive definite matrix
     /// has none, since e_i.A e_i = a_ii. Also if the matrix is not square, and if memory runs out.
-    pub fn new<V: Scalar + Widen<T>>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
+    pub fn new<V: Scalar + Promote<T>>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         let halves = size_of::<T::Real>() > size_of::<f32>();
         let mut jacobi = Self {
@@ -92,7 +92,7 @@ impl<T: Scalar, B: RowFacts> Jacobi<T, B> {
     ///
     /// # Errors
     /// As [`Jacobi::new`]. After an error the preconditioner must be updated again before it is used.
-    pub fn update<V: Scalar + Widen<T>>(&mut self, backend: &B, a: &Csr<V, B>) -> Result<()> {
+    pub fn update<V: Scalar + Promote<T>>(&mut self, backend: &B, a: &Csr<V, B>) -> Result<()> {
         Error::check_dimension("rows of the matrix", B::len(&*self.inverse), a.rows())?;
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         let Self { inverse, rounded, found, .. } = self;

@@ -51,7 +51,7 @@ pub struct Workspace<'a, T: Scalar, B: Backend> {
     /// [`Preconditioner::work_len`] scalars, or more.
     pub full: &'a mut B::Slice<T>,
     /// [`Preconditioner::narrow_work_len`] scalars in half the precision, or more.
-    pub narrow: &'a mut B::Slice<T::Narrow>,
+    pub narrow: &'a mut B::Slice<T::Lower>,
 }
 
 impl<T: Scalar, B: Backend> std::fmt::Debug for Workspace<'_, T, B> {

@@ -22,7 +22,7 @@ impl<M> Narrowed<M> {
     /// [`Error::InvalidArgument`] if `inner` does not know its size, or rounds by itself.
     pub fn new<T: Scalar, B: Backend>(inner: M) -> Result<Self>
     where
-        M: Preconditioner<T::Narrow, B>,
+        M: Preconditioner<T::Lower, B>,
     {
         if inner.rows().is_none() || inner.narrow_work_len() > 0 {
             return Err(Error::InvalidArgument(
@@ -33,7 +33,7 @@ impl<M> Narrowed<M> {
     }
 }
 
-impl<T: Scalar, B: PreconditionSteps, M: Preconditioner<T::Narrow, B>> Preconditioner<T, B> for Narrowed<M> {
+impl<T: Scalar, B: PreconditionSteps, M: Preconditioner<T::Lower, B>> Preconditioner<T, B> for Narrowed<M> {
     fn rows(&self) -> Option<usize> {
         self.inner.rows()
     }
@@ -71,6 +71,6 @@ impl<T: Scalar, B: PreconditionSteps, M: Preconditioner<T::Narrow, B>> Precondit
 
     fn bytes(&self) -> usize {
         let n = self.inner.rows().unwrap_or(0);
-        self.inner.bytes() + n * (2 * size_of::<T>() + 2 * size_of::<T::Narrow>())
+        self.inner.bytes() + n * (2 * size_of::<T>() + 2 * size_of::<T::Lower>())
     }
 }

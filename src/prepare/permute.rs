@@ -35,7 +35,7 @@ pub fn permute<T: Scalar>(a: &Csr<T>, rows: &Permutation, columns: &Permutation)
         offsets[new + 1] = at as u64;
     }
     let offsets = if at <= NARROW_LIMIT {
-        Offsets::Narrow(offsets.into_iter().map(|offset| offset as u32).collect())
+        Offsets::Lower(offsets.into_iter().map(|offset| offset as u32).collect())
     } else {
         Offsets::Wide(offsets)
     };

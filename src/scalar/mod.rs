@@ -23,7 +23,7 @@ pub trait Element: sealed::Sealed + Copy + Default + Debug + PartialEq + Send + 
 }
 
 /// A matrix or vector entry: a real or complex floating-point number.
-pub trait Scalar: Number + NumAssign + Neg<Output = Self> + std::iter::Sum + Display + Widen<Self> {
+pub trait Scalar: Number + NumAssign + Neg<Output = Self> + std::iter::Sum + Display + Promote<Self> {
     /// The type of magnitudes: `f64` for `Complex<f64>`, itself for a real type.
     type Real: Real;
     /// True if the type has an imaginary part.
@@ -47,11 +47,11 @@ pub trait Scalar: Number + NumAssign + Neg<Output = Self> + std::iter::Sum + Dis
     /// Returns whether all parts are finite.
     fn is_finite(self) -> bool;
     /// The type of half the width; for the narrowest type itself.
-    type Narrow: Scalar<Narrow = Self::Narrow> + Widen<Self>;
+    type Lower: Scalar<Lower = Self::Lower> + Promote<Self>;
     /// The same number in the narrower type, if that represents it exactly.
-    fn narrow(self) -> Option<Self::Narrow>;
+    fn narrow(self) -> Option<Self::Lower>;
     /// The nearest number of the narrower type.
-    fn to_narrow(self) -> Self::Narrow;
+    fn to_lower(self) -> Self::Lower;
     /// The type in which systems are factorised: double precision.
     type Double: Factorable;
     /// The same number as a double.
@@ -72,7 +72,7 @@ pub trait Real: Scalar<Real = Self> + Key + Float + PartialOrd + LowerExp {
 
 /// Types that are narrower than the computing type, and are widened without loss: matrix values in `f32` for vectors in
 /// `f64`.
-pub trait Widen<T>: Element {
+pub trait Promote<T>: Element {
     /// The same number in the wider type.
     fn widen(self) -> T;
 }
@@ -102,20 +102,20 @@ macro_rules! element {
     ($($t:ty => $name:literal),*) => {$(
         impl sealed::Sealed for $t {}
         impl Element for $t { const NAME: &'static str = $name; }
-        impl Widen<$t> for $t { #[inline(always)] fn widen(self) -> $t { self } }
+        impl Promote<$t> for $t { #[inline(always)] fn widen(self) -> $t { self } }
     )*};
 }
 element!(u8 => "u8", u16 => "u16", u32 => "u32", u64 => "u64", i8 => "i8", i16 => "i16", i32 => "i32", i64 => "i64",
     f32 => "f32", f64 => "f64", Complex<f32> => "c32", Complex<f64> => "c64");
 
-impl Widen<f64> for f32 {
+impl Promote<f64> for f32 {
     #[inline(always)]
     fn widen(self) -> f64 {
         f64::from(self)
     }
 }
 
-impl Widen<Complex<f64>> for Complex<f32> {
+impl Promote<Complex<f64>> for Complex<f32> {
     #[inline(always)]
     fn widen(self) -> Complex<f64> {
         Complex::new(f64::from(self.re), f64::from(self.im))
@@ -163,9 +163,9 @@ macro_rules! real {
             fn is_finite(self) -> bool {
                 $t::is_finite(self)
             }
-            type Narrow = f32;
+            type Lower = f32;
             #[inline(always)]
-            fn to_narrow(self) -> f32 {
+            fn to_lower(self) -> f32 {
                 self as f32
             }
             #[inline(always)]
@@ -236,9 +236,9 @@ macro_rules! real {
             fn is_finite(self) -> bool {
                 self.re.is_finite() && self.im.is_finite()
             }
-            type Narrow = Complex<f32>;
+            type Lower = Complex<f32>;
             #[inline(always)]
-            fn to_narrow(self) -> Complex<f32> {
+            fn to_lower(self) -> Complex<f32> {
                 Complex::new(self.re as f32, self.im as f32)
             }
             #[inline(always)]

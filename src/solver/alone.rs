@@ -3,7 +3,7 @@
 use super::SolverBackend;
 use super::hierarchy::Known;
 use super::names::{Method, PreconditionerChoice};
-use super::preconditioner::Setup;
+use super::preconditioner::AnyPreconditioner;
 use super::symmetry;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// # Ok::<(), residua::Error>(())
 /// ```
 pub struct AlonePreconditioner<T: Scalar, B: SolverBackend> {
-    setup: Setup<T, B>,
+    setup: AnyPreconditioner<T, B>,
     rows: usize,
 }
 
@@ -47,11 +47,11 @@ impl PreconditionerChoice {
         }
         let found = symmetry::of(backend, a, None, Method::Auto)?;
         let method = if found.hermitian { Method::Cg } else { Method::Gmres };
-        let mut setup = Setup::new(backend, a, (method, self), Known::default())?;
-        if let Setup::NotPositiveDefinite(value) = setup {
+        let mut setup = AnyPreconditioner::new(backend, a, (method, self), Known::default())?;
+        if let AnyPreconditioner::NotPositiveDefinite(value) = setup {
             setup = match self {
                 PreconditionerChoice::Jacobi | PreconditionerChoice::Auto => {
-                    Setup::new(backend, a, (Method::Minres, self), Known::default())?
+                    AnyPreconditioner::new(backend, a, (Method::Minres, self), Known::default())?
                 }
                 _ => {
                     let text = format!(
@@ -61,7 +61,7 @@ impl PreconditionerChoice {
                 }
             };
         }
-        if let Setup::Waiting(..) = setup {
+        if let AnyPreconditioner::Waiting(..) = setup {
             let operator: Arc<dyn LinearOperator<T, B>> = Arc::new(a.copied(backend)?);
             setup = setup.on(backend, &operator)?;
         }

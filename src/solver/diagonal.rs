@@ -7,7 +7,7 @@ use crate::backend::{Backend, Host, Inverse, RowFacts, VectorOps};
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::precondition::Preconditioner;
-use crate::scalar::{Real, Scalar, Widen};
+use crate::scalar::{Promote, Real, Scalar};
 use std::ops::Range;
 
 /// z = D r with a real diagonal D, which depends on the method:
@@ -27,7 +27,7 @@ pub(super) struct Diagonal<T: Scalar, B: Backend> {
 
 impl<T: Scalar, B: SolverBackend> Diagonal<T, B> {
     /// The diagonal of a matrix; that for LSMR is computed on the host.
-    pub(super) fn new<V: Scalar + Widen<T>>(backend: &B, a: &Csr<V, B>, method: Method) -> Result<Self> {
+    pub(super) fn new<V: Scalar + Promote<T>>(backend: &B, a: &Csr<V, B>, method: Method) -> Result<Self> {
         if method == Method::Lsmr {
             let a = a.to_host(backend)?;
             return Self::of_part(backend, &a, method, 0..a.columns());
@@ -38,7 +38,7 @@ impl<T: Scalar, B: SolverBackend> Diagonal<T, B> {
     }
 
     /// The part of the diagonal for some rows of a whole matrix.
-    pub(super) fn of_part<V: Scalar + Widen<T>>(
+    pub(super) fn of_part<V: Scalar + Promote<T>>(
         backend: &B,
         a: &Csr<V>,
         method: Method,

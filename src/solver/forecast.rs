@@ -69,7 +69,7 @@ pub(super) fn plain_bytes<T: Scalar>(n: usize, matrix: usize) -> f64 {
 
 /// Bytes of an iteration of conjugate gradients with a polynomial of `steps` steps in half the precision.
 pub(super) fn polynomial_bytes<T: Scalar>(n: usize, matrix: usize, steps: usize) -> f64 {
-    let (vector, narrow) = ((n * size_of::<T>()) as f64, (n * size_of::<T::Narrow>()) as f64);
+    let (vector, narrow) = ((n * size_of::<T>()) as f64, (n * size_of::<T::Lower>()) as f64);
     // A step that is fused with its product moves seven vectors in half the precision. Rounding r, promoting z and the
     // product r.z add five vectors in full and four in half the precision to an iteration.
     let step = matrix as f64 + 7.0 * narrow;

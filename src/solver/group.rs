@@ -52,9 +52,9 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                 let nonzeros = a.nonzeros();
                 (nonzeros, size_of::<T>(), in_one_call::<T, T, B>(backend, rows, nonzeros))
             }
-            Stored::Narrow(a) => {
+            Stored::Lower(a) => {
                 let nonzeros = a.nonzeros();
-                (nonzeros, size_of::<T::Narrow>(), in_one_call::<T::Narrow, T, B>(backend, rows, nonzeros))
+                (nonzeros, size_of::<T::Lower>(), in_one_call::<T::Lower, T, B>(backend, rows, nonzeros))
             }
         };
         if in_one_call {

@@ -14,7 +14,7 @@ use crate::prices::multigrid::{
     GRID_DENSE, GRID_HANDING, GRID_ITERATIONS, GRID_LAUNCHES, GRID_PLAIN_ITERATIONS,
     GRID_PLAIN_ITERATIONS_DENSE, GRID_PRODUCTS, GRID_SETUP, GRID_SMALL_SETUP, GRID_VECTORS,
 };
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ enum Made<T: Scalar, B: SolverBackend> {
 impl<T: Scalar, B: SolverBackend> Levels<T, B> {
     /// Sets up multigrid for a Hermitian A with values of type `T` or half as wide. If the choice does not give the
     /// number of unknowns in a node, it follows from `near_null` or the pattern.
-    pub(super) fn new<V: Scalar + Widen<T>>(
+    pub(super) fn new<V: Scalar + Promote<T>>(
         backend: &B,
         a: &Csr<V, B>,
         (choice, method): (MultigridChoice, Method),
@@ -84,7 +84,7 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
     }
 
     /// [`Levels::new`] for a matrix on a grid with these diagonals; `None` if there is no such grid.
-    pub(super) fn of_grid<V: Scalar + Widen<T>>(
+    pub(super) fn of_grid<V: Scalar + Promote<T>>(
         backend: &B,
         a: &Csr<V, B>,
         (choice, method): (MultigridChoice, Method),
@@ -97,7 +97,7 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
     }
 
     /// [`Levels::new`] for a matrix that is not Hermitian but becomes so if its rows are scaled; `None` for any other.
-    pub(super) fn symmetrized<V: Scalar + Widen<T>>(
+    pub(super) fn symmetrized<V: Scalar + Promote<T>>(
         backend: &B,
         a: &Csr<V, B>,
         (choice, method): (MultigridChoice, Method),
@@ -107,14 +107,14 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
         Self::of_width(a, &Wanted { backend, options, kind, near_null: None, units: None })
     }
 
-    fn of_width<V: Scalar + Widen<T>>(a: &Csr<V, B>, wanted: &Wanted<'_, B>) -> Result<Option<Self>> {
+    fn of_width<V: Scalar + Promote<T>>(a: &Csr<V, B>, wanted: &Wanted<'_, B>) -> Result<Option<Self>> {
         let a: &dyn Any = a;
         if let Some(a) = a.downcast_ref::<Csr<T, B>>() {
             let Some(m) = made(a, wanted)? else { return Ok(None) };
             let (told, facts) = (told(&m, wanted.options.unknowns_a_node), m.facts().levels.clone());
             return Ok(Some(Self { m: Made::Full(Box::new(m)), near_null: None, told, facts }));
         }
-        let Some(a) = a.downcast_ref::<Csr<T::Narrow, B>>() else {
+        let Some(a) = a.downcast_ref::<Csr<T::Lower, B>>() else {
             return Err(Error::Unsupported("multigrid from values of another type".into()));
         };
         let Some(m) = made(a, wanted)? else { return Ok(None) };
@@ -229,7 +229,7 @@ const MOST_UNKNOWNS: usize = 6;
 
 /// Returns the number of unknowns in each node of a mesh. Rows of one node are consecutive and have the same columns.
 /// Returns one if nodes have different numbers of unknowns.
-pub(super) fn unknowns_a_node<T: Scalar, V: Scalar + Widen<T>, B: SolverBackend>(
+pub(super) fn unknowns_a_node<T: Scalar, V: Scalar + Promote<T>, B: SolverBackend>(
     backend: &B,
     a: &Csr<V, B>,
 ) -> Result<usize> {
@@ -281,7 +281,7 @@ pub(super) fn grids_save<T: Scalar>(
     longer: f64,
 ) -> f64 {
     let n = sizes.iter().product::<usize>() as f64;
-    let (wide, narrow) = (size_of::<T>() as f64, size_of::<T::Narrow>() as f64);
+    let (wide, narrow) = (size_of::<T>() as f64, size_of::<T::Lower>() as f64);
     let longest = sizes.into_iter().max().unwrap_or(1) as f64;
     let matrix = nonzeros as f64;
     let plain = matrix * wide + 10.0 * n * wide;

@@ -5,7 +5,7 @@ use super::names::{IlutChoice, Method};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::precondition::{Ilu, Ilut, IlutOptions, Narrowed, Preconditioner};
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 use crate::work::look_at;
 use std::any::Any;
 
@@ -55,7 +55,7 @@ pub(super) struct Incomplete<T: Scalar, B: SolverBackend> {
 impl<T: Scalar, B: SolverBackend> Incomplete<T, B> {
     /// Factorises a matrix with values of type `T` or half as wide; the factors have the same width. `choice` is `None`
     /// for factors without fill.
-    pub(super) fn new<V: Scalar + Widen<T>>(
+    pub(super) fn new<V: Scalar + Promote<T>>(
         backend: &B,
         a: &Csr<V, B>,
         choice: Option<IlutChoice>,
@@ -66,7 +66,7 @@ impl<T: Scalar, B: SolverBackend> Incomplete<T, B> {
             let (m, told) = made(backend, a, choice, (method, bounds))?;
             return Ok(Self { m, told });
         }
-        let Some(a) = a.downcast_ref::<Csr<T::Narrow, B>>() else {
+        let Some(a) = a.downcast_ref::<Csr<T::Lower, B>>() else {
             return Err(Error::Unsupported("an incomplete factorisation of values of another type".into()));
         };
         let (m, told) = made(backend, a, choice, (method, bounds))?;

@@ -4,7 +4,7 @@ use super::SolverBackend;
 use super::forecast::of_iteration;
 use super::judging::judge;
 use super::names::{Method, PreconditionerChoice};
-use super::preconditioner::Setup;
+use super::preconditioner::AnyPreconditioner;
 use super::ready::{Ready, Task};
 use crate::error::Result;
 use crate::krylov::{self, Certified, Cg, Krylov, Outcome, Report, SolveOptions};
@@ -23,7 +23,7 @@ type Make<T, B, M> = fn(&B, (usize, usize), SolveOptions) -> Result<Krylov<T, B,
 /// A Krylov method with its preconditioner.
 pub(super) struct Iterated<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>> {
     backend: B,
-    setup: Setup<T, B>,
+    setup: AnyPreconditioner<T, B>,
     method: Method,
     name: PreconditionerChoice,
     options: SolveOptions,
@@ -34,7 +34,7 @@ pub(super) struct Iterated<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>>
 
 /// The parameters of [`Iterated::new`] that depend on the method.
 pub(super) struct Parts<'a, T: Scalar, B: SolverBackend> {
-    pub(super) setup: Setup<T, B>,
+    pub(super) setup: AnyPreconditioner<T, B>,
     pub(super) method: Method,
     pub(super) name: PreconditionerChoice,
     pub(super) options: &'a SolveOptions,
@@ -53,7 +53,7 @@ impl<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>> Ready<T, B> for Itera
         task: Task<'_, '_, T, B>,
         observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Report> {
-        if let Setup::NotPositiveDefinite(curvature) = self.setup {
+        if let AnyPreconditioner::NotPositiveDefinite(curvature) = self.setup {
             return not_started(&self.backend, &self.options, curvature, task, observer);
         }
         let options = task.options(&self.options);
@@ -93,8 +93,8 @@ impl<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>> Ready<T, B> for Itera
     fn bytes(&self, a: &dyn LinearOperator<T, B>) -> f64 {
         let vector = a.rows().max(a.columns()) * size_of::<T>();
         let preconditioner = match &self.setup {
-            Setup::Identity | Setup::NotPositiveDefinite(_) => 0,
-            Setup::Jacobi(_) => 2 * a.rows() * size_of::<f32>(),
+            AnyPreconditioner::Identity | AnyPreconditioner::NotPositiveDefinite(_) => 0,
+            AnyPreconditioner::Jacobi(_) => 2 * a.rows() * size_of::<f32>(),
             other => other.get().bytes() + 2 * vector,
         };
         // Approximate products and vectors of an iteration, from the methods' own tables; for GMRES, a basis in the
@@ -112,8 +112,8 @@ impl<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>> Ready<T, B> for Itera
     fn forecast(&self, a: &dyn LinearOperator<T, B>, iterations: usize, bandwidth: f64) -> (f64, f64) {
         let (each, iterations) = (self.bytes(a), iterations as f64);
         let beside = match &self.setup {
-            Setup::Levels(_) => WITH_LEVELS,
-            Setup::Incomplete(_) => WITH_INCOMPLETE,
+            AnyPreconditioner::Levels(_) => WITH_LEVELS,
+            AnyPreconditioner::Incomplete(_) => WITH_INCOMPLETE,
             _ => (0.0, 1.0),
         };
         (iterations * each, iterations * of_iteration::<B>(each, bandwidth, beside))
@@ -121,20 +121,20 @@ impl<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>> Ready<T, B> for Itera
 
     fn remark(&self) -> Option<String> {
         match &self.setup {
-            Setup::Levels(levels) => Some(levels.told.clone()),
-            Setup::Incomplete(factors) => Some(factors.told.clone()),
+            AnyPreconditioner::Levels(levels) => Some(levels.told.clone()),
+            AnyPreconditioner::Incomplete(factors) => Some(factors.told.clone()),
             _ => None,
         }
     }
 
     fn levels(&self) -> &[LevelFacts] {
         match &self.setup {
-            Setup::Levels(levels) => &levels.facts,
+            AnyPreconditioner::Levels(levels) => &levels.facts,
             _ => &[],
         }
     }
 
-    fn for_several(&self) -> Option<&Setup<T, B>> {
+    fn for_several(&self) -> Option<&AnyPreconditioner<T, B>> {
         (self.method == Method::Cg).then_some(&self.setup)
     }
 }

@@ -1,7 +1,7 @@
 //! Decides whether several right-hand sides are solved together: if that moves fewer bytes than solving one by one.
 
 use super::SolverBackend;
-use super::preconditioner::Setup;
+use super::preconditioner::AnyPreconditioner;
 use crate::matrix::SparseMatrix;
 use crate::scalar::Scalar;
 
@@ -29,7 +29,7 @@ fn even_groups(right_hand_sides: usize) -> usize {
 /// chosen format is at least as fast.
 pub(super) fn instead<V, T, B>(
     chosen: &dyn SparseMatrix<T, B, V>,
-    preconditioner: &Setup<T, B>,
+    preconditioner: &AnyPreconditioner<T, B>,
     right_hand_sides: usize,
 ) -> usize
 where
@@ -54,13 +54,15 @@ pub(super) struct Size {
 pub(super) fn at_once<T: Scalar, B: SolverBackend>(
     Size { rows, nonzeros, value }: Size,
     product: usize,
-    preconditioner: &Setup<T, B>,
+    preconditioner: &AnyPreconditioner<T, B>,
     right_hand_sides: usize,
 ) -> usize {
     let systems = even_groups(right_hand_sides);
     let (long, least_long) = LEAST_LONG;
     let least = if nonzeros > long * rows { least_long } else { LEAST };
-    if systems < least || !matches!(preconditioner, Setup::Identity | Setup::Jacobi(_)) {
+    if systems < least
+        || !matches!(preconditioner, AnyPreconditioner::Identity | AnyPreconditioner::Jacobi(_))
+    {
         return 1;
     }
     let vectors = 8 * rows * size_of::<T>();

@@ -28,14 +28,13 @@
 //! | `factorised` | the stage of factorisations |
 //! | `iterated`, `refined` | the stages of Krylov methods, in full precision and in two |
 //! | `preconditioner`, `diagonal`, `hierarchy`, `incomplete` | preconditioners as the solver sets them up |
-//! | `spread`, `spread_stages`, `parted`, `agreed`, `lone` | distributed solves: stages, agreements, one rank |
+//! | `spread`, `spread_stages`, `parted`, `consensus`, `single_rank` | distributed solves: stages, agreements, one rank |
 //! | `rows` | distributed solves for rows that each process gives |
 //! | `many`, `group`, `columns` | how many right-hand sides to solve together, solving them, and their storage |
 //! | `alone` | preconditioners on their own |
 //! | `watch` | observer, cancellation, clock |
 //! | `report` | the report of a solve, and the trail |
 
-mod agreed;
 mod alone;
 mod arrays;
 mod build;
@@ -43,6 +42,7 @@ mod builder;
 mod choice;
 mod columns;
 mod compiled;
+mod consensus;
 mod core;
 mod device;
 mod diagonal;
@@ -55,7 +55,6 @@ mod hierarchy;
 mod incomplete;
 mod iterated;
 mod judging;
-mod lone;
 mod many;
 mod mesh;
 mod names;
@@ -72,6 +71,7 @@ mod report;
 #[cfg(all(unix, feature = "ranks"))]
 mod rows;
 mod sign;
+mod single_rank;
 mod solving;
 mod spread;
 mod spread_stages;
@@ -82,13 +82,13 @@ mod turns;
 mod watch;
 
 pub use crate::direct::{RightHandSides, Singularity};
-pub use agreed::Share;
 pub use alone::AlonePreconditioner;
 pub use arrays::ArraySolver;
 pub use build::MatrixSource;
 pub use builder::Builder;
 pub use choice::SystemFacts;
 pub use compiled::Solvable;
+pub use consensus::Share;
 pub use device::{Device, Opened};
 #[cfg(feature = "cli")]
 pub(crate) use factorised::{factorises, is_worth_a_device};

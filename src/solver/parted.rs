@@ -6,7 +6,7 @@ use super::choice::Candidate;
 use super::iterated::RESTART;
 use super::judging::Judging;
 use super::names::Method;
-use super::preconditioner::Setup;
+use super::preconditioner::AnyPreconditioner;
 use crate::backend::{Communicator, Space};
 use crate::error::Result;
 use crate::krylov::{
@@ -25,14 +25,14 @@ use std::time::Duration;
 pub(super) struct Stage<T: Scalar, B: SolverBackend> {
     pub(super) plan: Candidate,
     /// None for multigrid that is set up only when it is needed.
-    pub(super) setup: Option<Setup<T, B>>,
+    pub(super) setup: Option<AnyPreconditioner<T, B>>,
 }
 
 /// The source of preconditioners: the block of a rank's rows and columns, or only the diagonal if nothing else is
 /// needed.
 pub(super) enum Block<T: Scalar, B: SolverBackend> {
     Rows(Csr<T, B>),
-    Diagonal(Result<Setup<T, B>>),
+    Diagonal(Result<AnyPreconditioner<T, B>>),
 }
 
 impl<T: Scalar, B: SolverBackend> AsRef<Candidate> for Stage<T, B> {
@@ -78,12 +78,16 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> Task<'_, '_, T, B, C> {
     ) -> Result<Ran> {
         let (a, norms) = self.system;
         let curvature = match stage.setup {
-            Some(Setup::NotPositiveDefinite(curvature)) => Some(curvature),
+            Some(AnyPreconditioner::NotPositiveDefinite(curvature)) => Some(curvature),
             _ => None,
         };
         let options = if curvature.is_some() { self.options.max_iterations(0) } else { self.options };
         let mut krylov = Krylov::with_method(self.space.clone(), method, options)?;
-        let m = stage.setup.as_ref().filter(|_| curvature.is_none()).map_or(&Identity as _, Setup::get);
+        let m = stage
+            .setup
+            .as_ref()
+            .filter(|_| curvature.is_none())
+            .map_or(&Identity as _, AnyPreconditioner::get);
         let (space, b, x, judging) = (self.space, self.b, self.x, self.judging);
         let mut report = krylov.solve_judged(
             (a, m),

@@ -9,14 +9,14 @@ use crate::error::{Error, Result};
 use crate::matrix::{self, Csr};
 use crate::operator::LinearOperator;
 use crate::precondition::{BlockJacobi, Chebyshev, Fsai, Identity, Jacobi, Narrowed, Preconditioner};
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 use std::sync::Arc;
 
 /// Rows of a block if the matrix has no natural ones.
 const BLOCK: usize = 4;
 
 /// A preconditioner that is set up, or a proof that A is not positive definite.
-pub(super) enum Setup<T: Scalar, B: SolverBackend> {
+pub(super) enum AnyPreconditioner<T: Scalar, B: SolverBackend> {
     Identity,
     Jacobi(Jacobi<T, B>),
     /// The diagonal for methods other than conjugate gradients.
@@ -27,7 +27,7 @@ pub(super) enum Setup<T: Scalar, B: SolverBackend> {
     Waiting(Jacobi<T, B>, usize),
     Chebyshev(Box<Chebyshev<T, B>>),
     /// A polynomial in half the precision.
-    Single(Box<Narrowed<Chebyshev<T::Narrow, B>>>),
+    Single(Box<Narrowed<Chebyshev<T::Lower, B>>>),
     /// Multigrid.
     Levels(Levels<T, B>),
     Incomplete(Incomplete<T, B>),
@@ -35,9 +35,9 @@ pub(super) enum Setup<T: Scalar, B: SolverBackend> {
     NotPositiveDefinite(f64),
 }
 
-impl<T: Scalar, B: SolverBackend> Setup<T, B> {
+impl<T: Scalar, B: SolverBackend> AnyPreconditioner<T, B> {
     /// Sets up a preconditioner for a method. For polynomials this is only the diagonal: [`single`] does the rest for
-    /// [`Name::ChebyshevSingle`], after the matrix has its format, and [`Setup::on`] for [`Name::Chebyshev`].
+    /// [`Name::ChebyshevSingle`], after the matrix has its format, and [`AnyPreconditioner::on`] for [`Name::Chebyshev`].
     pub(super) fn new<V>(
         backend: &B,
         a: &Csr<V, B>,
@@ -45,36 +45,41 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
         known: Known<'_>,
     ) -> Result<Self>
     where
-        V: Scalar + Widen<T>,
+        V: Scalar + Promote<T>,
     {
         let made = match name {
-            Name::None => Ok(Setup::Identity),
+            Name::None => Ok(AnyPreconditioner::Identity),
             Name::Jacobi | Name::Auto if method != Method::Cg => {
-                Diagonal::new(backend, a, method).map(Setup::Diagonal)
+                Diagonal::new(backend, a, method).map(AnyPreconditioner::Diagonal)
             }
             Name::Jacobi | Name::Auto | Name::ChebyshevSingle(_) => {
-                Jacobi::new(backend, a).map(Setup::Jacobi)
+                Jacobi::new(backend, a).map(AnyPreconditioner::Jacobi)
             }
-            Name::Chebyshev(steps) => Jacobi::new(backend, a).map(|d| Setup::Waiting(d, steps)),
-            Name::Multigrid(choice) => Levels::new(backend, a, (choice, method), known).map(Setup::Levels),
-            Name::Ilu => Incomplete::new(backend, a, None, (method, Bounds::NONE)).map(Setup::Incomplete),
-            Name::Ilut(choice) => {
-                Incomplete::new(backend, a, Some(choice), (method, Bounds::NONE)).map(Setup::Incomplete)
+            Name::Chebyshev(steps) => Jacobi::new(backend, a).map(|d| AnyPreconditioner::Waiting(d, steps)),
+            Name::Multigrid(choice) => {
+                Levels::new(backend, a, (choice, method), known).map(AnyPreconditioner::Levels)
             }
-            Name::Fsai => Fsai::new(backend, a).map(|m| Setup::Fsai(Box::new(m))),
-            Name::BlockJacobi(Some(rows)) => BlockJacobi::new(backend, a, rows).map(Setup::Blocks),
+            Name::Ilu => {
+                Incomplete::new(backend, a, None, (method, Bounds::NONE)).map(AnyPreconditioner::Incomplete)
+            }
+            Name::Ilut(choice) => Incomplete::new(backend, a, Some(choice), (method, Bounds::NONE))
+                .map(AnyPreconditioner::Incomplete),
+            Name::Fsai => Fsai::new(backend, a).map(|m| AnyPreconditioner::Fsai(Box::new(m))),
+            Name::BlockJacobi(Some(rows)) => {
+                BlockJacobi::new(backend, a, rows).map(AnyPreconditioner::Blocks)
+            }
             Name::BlockJacobi(None) => {
                 let sizes = BlockJacobi::<T, B>::natural_blocks(backend, a, BlockJacobi::<T, B>::LARGEST)?;
                 if sizes.iter().any(|&size| size > 1) {
-                    BlockJacobi::with_blocks(backend, a, &sizes).map(Setup::Blocks)
+                    BlockJacobi::with_blocks(backend, a, &sizes).map(AnyPreconditioner::Blocks)
                 } else {
-                    BlockJacobi::new(backend, a, BLOCK).map(Setup::Blocks)
+                    BlockJacobi::new(backend, a, BLOCK).map(AnyPreconditioner::Blocks)
                 }
             }
         };
         match made {
             Err(Error::Diagonal { value, .. }) if value <= 0.0 && method == Method::Cg => {
-                Ok(Setup::NotPositiveDefinite(value))
+                Ok(AnyPreconditioner::NotPositiveDefinite(value))
             }
             made => made,
         }
@@ -87,10 +92,10 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
         (method, bounds): (Method, Bounds),
     ) -> Result<Self>
     where
-        V: Scalar + Widen<T>,
+        V: Scalar + Promote<T>,
     {
         let bounds = Bounds { levels: most_levels(a.rows(), B::IS_DEVICE).min(bounds.levels), ..bounds };
-        Incomplete::new(backend, a, None, (method, bounds)).map(Setup::Incomplete)
+        Incomplete::new(backend, a, None, (method, bounds)).map(AnyPreconditioner::Incomplete)
     }
 
     /// An incomplete factorisation with fill, chosen by the solver; refused if its rows take too much work.
@@ -101,21 +106,21 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
         bounds: (Method, Bounds),
     ) -> Result<Self>
     where
-        V: Scalar + Widen<T>,
+        V: Scalar + Promote<T>,
     {
-        Incomplete::new(backend, a, Some(choice), bounds).map(Setup::Incomplete)
+        Incomplete::new(backend, a, Some(choice), bounds).map(AnyPreconditioner::Incomplete)
     }
 
     /// Gives a polynomial its operator, and multigrid the finest matrix.
     pub(super) fn on(self, backend: &B, a: &Arc<dyn LinearOperator<T, B>>) -> Result<Self> {
         match self {
-            Setup::Waiting(diagonal, steps) => {
+            AnyPreconditioner::Waiting(diagonal, steps) => {
                 let made = Chebyshev::new(backend, Arc::clone(a), Arc::new(diagonal), steps)?;
-                Ok(Setup::Chebyshev(Box::new(made)))
+                Ok(AnyPreconditioner::Chebyshev(Box::new(made)))
             }
-            Setup::Levels(mut levels) => {
+            AnyPreconditioner::Levels(mut levels) => {
                 levels.share(a)?;
-                Ok(Setup::Levels(levels))
+                Ok(AnyPreconditioner::Levels(levels))
             }
             other => Ok(other),
         }
@@ -124,11 +129,11 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
     /// Takes new values of the same pattern, in the existing memory if possible.
     pub(super) fn update(&mut self, backend: &B, a: &Csr<T, B>, method: Method, name: Name) -> Result<()> {
         let done = match self {
-            Setup::Identity => return Ok(()),
-            Setup::Jacobi(m) => m.update(backend, a),
-            Setup::Blocks(m) => m.update(backend, a),
-            Setup::Levels(m) => m.update(backend, a),
-            Setup::Incomplete(m) => m.update(backend, a),
+            AnyPreconditioner::Identity => return Ok(()),
+            AnyPreconditioner::Jacobi(m) => m.update(backend, a),
+            AnyPreconditioner::Blocks(m) => m.update(backend, a),
+            AnyPreconditioner::Levels(m) => m.update(backend, a),
+            AnyPreconditioner::Incomplete(m) => m.update(backend, a),
             _ => Err(Error::Unsupported("new values".into())),
         };
         match done {
@@ -136,13 +141,15 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
             // may not fit.
             Err(Error::Unsupported(_)) => {
                 let near_null = match self {
-                    Setup::Levels(levels) => levels.near_null.take(),
+                    AnyPreconditioner::Levels(levels) => levels.near_null.take(),
                     _ => None,
                 };
                 let known = Known { near_null: near_null.as_ref(), units: None };
                 *self = Self::new(backend, a, (method, name), known)?;
             }
-            Err(Error::Diagonal { value, .. }) if value <= 0.0 => *self = Setup::NotPositiveDefinite(value),
+            Err(Error::Diagonal { value, .. }) if value <= 0.0 => {
+                *self = AnyPreconditioner::NotPositiveDefinite(value)
+            }
             done => return done,
         }
         Ok(())
@@ -151,15 +158,15 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
     /// The preconditioner.
     pub(super) fn get(&self) -> &dyn Preconditioner<T, B> {
         match self {
-            Setup::Identity | Setup::NotPositiveDefinite(_) => &Identity,
-            Setup::Jacobi(m) | Setup::Waiting(m, _) => m,
-            Setup::Diagonal(m) => m,
-            Setup::Blocks(m) => m,
-            Setup::Fsai(m) => &**m,
-            Setup::Chebyshev(m) => &**m,
-            Setup::Single(m) => &**m,
-            Setup::Levels(m) => m.get(),
-            Setup::Incomplete(m) => m.get(),
+            AnyPreconditioner::Identity | AnyPreconditioner::NotPositiveDefinite(_) => &Identity,
+            AnyPreconditioner::Jacobi(m) | AnyPreconditioner::Waiting(m, _) => m,
+            AnyPreconditioner::Diagonal(m) => m,
+            AnyPreconditioner::Blocks(m) => m,
+            AnyPreconditioner::Fsai(m) => &**m,
+            AnyPreconditioner::Chebyshev(m) => &**m,
+            AnyPreconditioner::Single(m) => &**m,
+            AnyPreconditioner::Levels(m) => m.get(),
+            AnyPreconditioner::Incomplete(m) => m.get(),
         }
     }
 }
@@ -174,17 +181,17 @@ pub(super) fn most_levels(rows: usize, on_device: bool) -> usize {
 }
 
 /// The polynomial of `steps` steps in half the precision for the rounded matrix `a`, which is stored in `format`.
-pub(super) fn single<T: Scalar, V: Scalar + Widen<T::Narrow>, B: SolverBackend>(
+pub(super) fn single<T: Scalar, V: Scalar + Promote<T::Lower>, B: SolverBackend>(
     backend: &B,
     a: Csr<V, B>,
     format: &str,
     steps: usize,
-) -> Result<Setup<T, B>> {
+) -> Result<AnyPreconditioner<T, B>> {
     let diagonal = Arc::new(Jacobi::new(backend, &a)?);
-    let operator: Box<dyn LinearOperator<T::Narrow, B>> =
-        matrix::convert::<T::Narrow, B, V>(backend, format, a)?;
+    let operator: Box<dyn LinearOperator<T::Lower, B>> =
+        matrix::convert::<T::Lower, B, V>(backend, format, a)?;
     let polynomial = Chebyshev::new(backend, operator.into(), diagonal, steps)?;
-    Ok(Setup::Single(Box::new(Narrowed::new::<T, B>(polynomial)?)))
+    Ok(AnyPreconditioner::Single(Box::new(Narrowed::new::<T, B>(polynomial)?)))
 }
 
 #[cfg(test)]

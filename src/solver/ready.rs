@@ -2,7 +2,7 @@
 
 use super::SolverBackend;
 use super::judging::Judging;
-use super::preconditioner::Setup;
+use super::preconditioner::AnyPreconditioner;
 use super::report::Evidence;
 use super::system::Stored;
 use crate::direct::{Kind, RightHandSides};
@@ -117,7 +117,7 @@ pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
     }
 
     /// The preconditioner with which conjugate gradients can solve for several right-hand sides together.
-    fn for_several(&self) -> Option<&Setup<T, B>> {
+    fn for_several(&self) -> Option<&AnyPreconditioner<T, B>> {
         None
     }
 }

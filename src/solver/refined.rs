@@ -3,7 +3,7 @@
 use super::SolverBackend;
 use super::iterated::not_started;
 use super::judging::judge;
-use super::preconditioner::Setup;
+use super::preconditioner::AnyPreconditioner;
 use super::ready::{Ready, Task};
 use crate::error::{Error, Result};
 use crate::krylov::{Certified, Refinement, Report, SolveOptions};
@@ -18,8 +18,8 @@ use std::time::Duration;
 pub(super) struct Refined<T: Scalar, B: SolverBackend> {
     backend: B,
     /// The matrix in half the precision.
-    operator: Arc<dyn LinearOperator<T::Narrow, B>>,
-    setup: Setup<T::Narrow, B>,
+    operator: Arc<dyn LinearOperator<T::Lower, B>>,
+    setup: AnyPreconditioner<T::Lower, B>,
     options: SolveOptions,
     refinement: Option<Refinement<T, B>>,
     /// True if the solver was made for the tolerance of one solve.
@@ -29,8 +29,8 @@ pub(super) struct Refined<T: Scalar, B: SolverBackend> {
 impl<T: Scalar, B: SolverBackend> Refined<T, B> {
     pub(super) fn new(
         backend: &B,
-        operator: Arc<dyn LinearOperator<T::Narrow, B>>,
-        setup: Setup<T::Narrow, B>,
+        operator: Arc<dyn LinearOperator<T::Lower, B>>,
+        setup: AnyPreconditioner<T::Lower, B>,
         options: &SolveOptions,
     ) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Refined<T, B> {
         task: Task<'_, '_, T, B>,
         observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Report> {
-        if let Setup::NotPositiveDefinite(curvature) = self.setup {
+        if let AnyPreconditioner::NotPositiveDefinite(curvature) = self.setup {
             return not_started(&self.backend, &self.options, curvature, task, observer);
         }
         let (asked, again) = (task.options(&self.options), task.aim.is_some());
@@ -81,9 +81,11 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Refined<T, B> {
     }
 
     fn bytes(&self, _: &dyn LinearOperator<T, B>) -> f64 {
-        let vector = self.operator.rows() * size_of::<T::Narrow>();
+        let vector = self.operator.rows() * size_of::<T::Lower>();
         let preconditioner = match &self.setup {
-            Setup::Identity | Setup::NotPositiveDefinite(_) | Setup::Jacobi(_) => 2 * vector,
+            AnyPreconditioner::Identity
+            | AnyPreconditioner::NotPositiveDefinite(_)
+            | AnyPreconditioner::Jacobi(_) => 2 * vector,
             other => other.get().bytes() + 2 * vector,
         };
         (self.operator.bytes() + 8 * vector + preconditioner) as f64

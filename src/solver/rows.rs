@@ -5,7 +5,7 @@
 //! process then keeps the part that [`SpreadSolver`] assigns to it, and vectors are redistributed before and after a
 //! solve. The solver chooses this by itself only if halos are large and there is enough memory.
 
-use super::agreed::SMALL_HALO;
+use super::consensus::SMALL_HALO;
 use super::{Builder, Method, Progress, Reorder, Solvable, SolveReport, SpreadSolver};
 use crate::backend::Host;
 use crate::error::{Error, Result};

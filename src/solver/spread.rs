@@ -5,20 +5,20 @@
 //! do for a single rank. All ranks make the same decisions, since these depend only on the matrix, which each rank has
 //! as a whole, and on sums over all ranks.
 
-use super::agreed::{Share, of_all, ordered, refuse, shares, together};
 use super::builder::Builder;
 use super::choice::{Candidate, Course, Pace, is_fault};
+use super::consensus::{Share, of_all, ordered, refuse, shares, together};
 use super::finite;
 use super::forecast::expected_products;
 use super::hierarchy::Known;
 use super::judging::Judging;
-use super::lone::{self, Lone};
 use super::names::{AUTO, Method, Precision, PreconditionerChoice as Name, Reorder};
 use super::parted::{Block, Stage, Task};
 use super::plan::timed;
-use super::preconditioner::Setup;
+use super::preconditioner::AnyPreconditioner;
 use super::report::{Decision, Seconds, SolveReport, Trail, blank};
 use super::sign::{NEGATED, has_negative_diagonal};
+use super::single_rank::{self, SingleRank};
 use super::symmetry;
 use super::watch::{Canceller, Progress, Watch};
 use super::{Solvable, SolverBackend};
@@ -31,7 +31,7 @@ use crate::multigrid::{planes, seeming_grid, some_distances};
 use crate::operator::LinearOperator;
 use crate::parallel::of_stretches;
 use crate::prices::order::OrderGuess;
-use crate::scalar::{Real, Scalar, Symmetry, Widen};
+use crate::scalar::{Promote, Real, Scalar, Symmetry};
 use crate::spread::{Spread, balanced_parts};
 use crate::verdict::{RowNorms, Verdict, verdict};
 use std::cell::Cell;
@@ -56,7 +56,7 @@ fn first_curvature<T: Scalar>(a: &Csr<T>, rows: Range<usize>) -> Option<f64> {
 /// A rank's own rows and columns in their format: its name, why it was chosen, and the operator.
 type StoredAs<T, B> = (&'static str, String, Box<dyn LinearOperator<T, B>>);
 
-fn stored_as<T: Scalar, V: Scalar + Widen<T>, B: SolverBackend>(
+fn stored_as<T: Scalar, V: Scalar + Promote<T>, B: SolverBackend>(
     backend: &B,
     own: Csr<V, B>,
     options: &ChoiceOptions,
@@ -74,7 +74,7 @@ pub struct SpreadSolver<T: Solvable, B: SolverBackend, C: Communicator<B>> {
     time_limit: Option<Duration>,
     /// None if rank 0 solves alone.
     pub(super) operator: Option<Arc<Spread<T, B, C>>>,
-    lone: Option<Lone<T>>,
+    lone: Option<SingleRank<T>>,
     pub(super) stages: Vec<Stage<T, B>>,
     /// This rank's rows, if a stage is yet to be set up from them.
     pub(super) rows: Option<Csr<T>>,
@@ -150,7 +150,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         let device: Arc<str> = format!("{parts} x {}", space.backend().description()).into();
         let here = given.map_or(0..a.rows(), |rows| rows[part].clone());
         together(&space, finite::check_rows(a, here))?;
-        let must = lone::must(wishes, a, parts).filter(|_| given.is_none());
+        let must = single_rank::must(wishes, a, parts).filter(|_| given.is_none());
         if must.is_none() {
             refuse(wishes)?;
         }
@@ -165,11 +165,11 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         } else if wishes.all_parts || given.is_some() {
             None
         } else {
-            lone::why::<T, B, C>(&space, [a.rows(), a.nonzeros()], found.hermitian)
+            single_rank::why::<T, B, C>(&space, [a.rows(), a.nonzeros()], found.hermitian)
         };
         if let Some(why) = alone {
             trail.decisions.push(Decision::new("ranks", format!("one of {parts} ranks"), why));
-            let made = timed(&mut seconds.setup, || Lone::new(wishes, space.backend(), part, a));
+            let made = timed(&mut seconds.setup, || SingleRank::new(wishes, space.backend(), part, a));
             let lone = together(&space, made)?;
             let ends = |other: usize| if other == 0 { 0..a.rows() } else { a.rows()..a.rows() };
             let rows: Vec<Range<usize>> = (0..parts).map(ends).collect();
@@ -236,7 +236,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         let plain = matches!(wishes.preconditioner, Name::Jacobi | Name::None);
         let store = |own: Csr<T, B>| -> Result<Box<dyn LinearOperator<T, B>>> {
             rows = Some(if plain {
-                Block::Diagonal(Setup::new(
+                Block::Diagonal(AnyPreconditioner::new(
                     space.backend(),
                     &own,
                     (Method::Cg, Name::Jacobi),
@@ -252,13 +252,10 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
                 .products(expected_products(a.rows(), 1, wishes.max_iterations))
                 .measured(false);
             // Values that a narrower type holds exactly are stored in it, as on one process. x has the same bits.
-            let narrow = if <B as PreconditionSteps>::IS_DEVICE {
-                Err(own)
-            } else {
-                own.into_narrow(space.backend())?
-            };
+            let narrow =
+                if <B as PreconditionSteps>::IS_DEVICE { Err(own) } else { own.into_lower(space.backend())? };
             let (name, why, stored) = match narrow {
-                Ok(narrow) => stored_as::<T, T::Narrow, B>(space.backend(), narrow, &options)?,
+                Ok(narrow) => stored_as::<T, T::Lower, B>(space.backend(), narrow, &options)?,
                 Err(own) => stored_as::<T, T, B>(space.backend(), own, &options)?,
             };
             format = Decision::new("format", name, why);
@@ -500,7 +497,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             told.seconds = begun.elapsed().as_secs_f64();
             told.relative_residual = Some(report.relative_residual);
             told.remark = words;
-            if let Some(Setup::Levels(levels)) = &self.stages[number].setup {
+            if let Some(AnyPreconditioner::Levels(levels)) = &self.stages[number].setup {
                 told.remark = Some(levels.told.clone()).filter(|told| !told.is_empty());
                 told.levels = levels.facts.clone();
             }
@@ -541,10 +538,10 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         let Some(solver) = solver else {
             let words = self.space.communicator().gather(Vec::new())?.swap_remove(0);
             let blank = blank(&self.device, &self.trail, Csr::<T>::NAME, T::NAME);
-            return lone::heard(&words, blank);
+            return single_rank::heard(&words, blank);
         };
         let report = solver.solve_on_with(self.space.backend(), b, x, &mut observer);
-        self.space.communicator().gather(lone::told(&report))?;
+        self.space.communicator().gather(single_rank::told(&report))?;
         let report = report?;
         self.history = solver.history().to_vec();
         // Decisions made before there was a solver come first.

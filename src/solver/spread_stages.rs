@@ -2,14 +2,14 @@
 
 use super::Solvable;
 use super::SolverBackend;
-use super::agreed::{local_rows, together, weights};
 use super::builder::Builder;
 use super::choice::{Candidate, Facts, GRIDS, Hierarchy, candidates};
+use super::consensus::{local_rows, together, weights};
 use super::diagonal::Diagonal;
 use super::hierarchy::{Known, Levels, grids_pay};
 use super::names::{Method, Precision, PreconditionerChoice as Name};
 use super::parted::{Block, Stage};
-use super::preconditioner::Setup;
+use super::preconditioner::AnyPreconditioner;
 use super::report::{Decision, StageReport};
 use super::spread::SpreadSolver;
 use crate::backend::{Communicator, Host, PreconditionSteps};
@@ -46,9 +46,10 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
                 // Norms of columns are sums over the rows of all ranks.
                 (Method::Lsmr, Name::Jacobi) if given => {
                     let columns = weights::<T, B, C>(&self.space, (a, &self.parts))?;
-                    Diagonal::of_weights(self.space.backend(), &columns).map(|d| Some(Setup::Diagonal(d)))
+                    Diagonal::of_weights(self.space.backend(), &columns)
+                        .map(|d| Some(AnyPreconditioner::Diagonal(d)))
                 }
-                _ if number == 0 && grids.is_some() => Ok(grids.take().map(Setup::Levels)),
+                _ if number == 0 && grids.is_some() => Ok(grids.take().map(AnyPreconditioner::Levels)),
                 _ if number > 0 && matches!(name, Name::Multigrid(_)) => Ok(None),
                 _ => {
                     let rows = self.parts[part].clone();
@@ -56,7 +57,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
                 }
             };
             let mut setup = together(&self.space, setup)?;
-            if let Some(Setup::Jacobi(diagonal)) = &mut setup {
+            if let Some(AnyPreconditioner::Jacobi(diagonal)) = &mut setup {
                 diagonal.agree(&self.space)?;
             }
             if setup.is_none() {
@@ -71,10 +72,10 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         }
         let first = self.stages[0].plan.preconditioner;
         let why = match &self.stages[0].setup {
-            Some(Setup::Levels(levels)) if levels.told.is_empty() => {
+            Some(AnyPreconditioner::Levels(levels)) if levels.told.is_empty() => {
                 "from the rows and columns of each rank alone".into()
             }
-            Some(Setup::Levels(levels)) => levels.told.clone(),
+            Some(AnyPreconditioner::Levels(levels)) => levels.told.clone(),
             _ if matches!(first, Name::BlockJacobi(_) | Name::Fsai | Name::Ilu | Name::Ilut(_)) => {
                 "from the rows and columns of each rank alone".into()
             }
@@ -110,33 +111,33 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         (method, hermitian): (Method, bool),
         name: Name,
         rows: Range<usize>,
-    ) -> Result<Setup<T, B>> {
+    ) -> Result<AnyPreconditioner<T, B>> {
         let backend = self.space.backend();
         if method == Method::Cg
             && let Some(curvature) = self.curvature.filter(|_| name != Name::None)
         {
-            return Ok(Setup::NotPositiveDefinite(curvature));
+            return Ok(AnyPreconditioner::NotPositiveDefinite(curvature));
         }
         if name == Name::Jacobi && method != Method::Cg {
-            return Diagonal::of_part(backend, a, method, rows).map(Setup::Diagonal);
+            return Diagonal::of_part(backend, a, method, rows).map(AnyPreconditioner::Diagonal);
         }
         let own = match own {
             Block::Rows(own) => &*own,
-            Block::Diagonal(_) if name == Name::None => return Ok(Setup::Identity),
-            Block::Diagonal(made) => return std::mem::replace(made, Ok(Setup::Identity)),
+            Block::Diagonal(_) if name == Name::None => return Ok(AnyPreconditioner::Identity),
+            Block::Diagonal(made) => return std::mem::replace(made, Ok(AnyPreconditioner::Identity)),
         };
         if let Name::Multigrid(choice) = name {
             // For a Hermitian matrix the levels are those for conjugate gradients, whatever the method.
             let method = if hermitian { Method::Cg } else { method };
             let levels = Levels::spread(&self.space, (a, &rows, own), &self.parts, (choice, method), false)?;
-            return Ok(levels.map_or(Setup::Identity, Setup::Levels));
+            return Ok(levels.map_or(AnyPreconditioner::Identity, AnyPreconditioner::Levels));
         }
-        match Setup::new(backend, own, (method, name), Known::default())? {
-            Setup::Waiting(diagonal, steps) => {
+        match AnyPreconditioner::new(backend, own, (method, name), Known::default())? {
+            AnyPreconditioner::Waiting(diagonal, steps) => {
                 let Some(operator) = self.operator.clone() else { unreachable!("all parts have made it") };
                 let operator: Arc<dyn LinearOperator<T, B>> = operator;
                 let made = Chebyshev::on_space(&self.space, operator, Arc::new(diagonal), steps)?;
-                Ok(Setup::Chebyshev(Box::new(made)))
+                Ok(AnyPreconditioner::Chebyshev(Box::new(made)))
             }
             other => Ok(other),
         }
@@ -152,13 +153,13 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         let Some(local) = &self.rows else { return Ok(None) };
         let (here, own) = (0..local.rows(), &self.parts[self.space.communicator().part()]);
         let made = match self.curvature.filter(|_| method == Method::Cg) {
-            Some(curvature) => Ok(Setup::NotPositiveDefinite(curvature)),
+            Some(curvature) => Ok(AnyPreconditioner::NotPositiveDefinite(curvature)),
             None => crate::spread::own_columns(local, &here, own)
                 .and_then(|own| own.into_backend(self.space.backend()))
                 .and_then(|own| {
                     Levels::spread(&self.space, (local, &here, &own), &self.parts, (choice, method), false)
                 })
-                .map(|levels| levels.map_or(Setup::Identity, Setup::Levels)),
+                .map(|levels| levels.map_or(AnyPreconditioner::Identity, AnyPreconditioner::Levels)),
         };
         match together(&self.space, made) {
             Ok(setup) => self.stages[number].setup = Some(setup),

@@ -11,7 +11,7 @@ use super::hierarchy::{Known, Units};
 use super::incomplete::Bounds;
 use super::iterated::{Iterated, Parts, RESTART, restart_around_levels};
 use super::names::{Method, PreconditionerChoice};
-use super::preconditioner::Setup;
+use super::preconditioner::AnyPreconditioner;
 use super::ready::Ready;
 use super::system::Stored;
 use crate::backend::PreconditionSteps;
@@ -94,16 +94,16 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
                     Some(_) => Bounds::TAKES_OVER,
                     None => Bounds::NONE,
                 };
-                Setup::without_fill(backend, a, (method, bounds))
+                AnyPreconditioner::without_fill(backend, a, (method, bounds))
             }
             PreconditionerChoice::Ilut(choice) => {
                 let is_before_minres = matches!(when, When::Indefinite | When::HandedOver);
                 let bounds = if is_before_minres { Bounds::BEFORE_MINRES } else { Bounds::FILL };
-                Setup::with_fill(backend, a, choice, (method, bounds))
+                AnyPreconditioner::with_fill(backend, a, choice, (method, bounds))
             }
             _ => {
                 let known = Known { near_null: None, units: self.units.as_ref() };
-                Setup::new(backend, a, (method, name), known)
+                AnyPreconditioner::new(backend, a, (method, name), known)
             }
         };
         let setup = match a {
@@ -112,7 +112,7 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
         };
         let setup = match (setup, a.shared()) {
             (setup, Some(operator)) => setup.on(backend, &operator)?,
-            (Setup::Waiting(..), None) => {
+            (AnyPreconditioner::Waiting(..), None) => {
                 return Err(Error::Unsupported(format!("new values for the preconditioner {name}")));
             }
             (setup, None) => setup,
@@ -152,7 +152,7 @@ pub(super) fn iterated<T: Scalar, B: SolverBackend>(
         Method::Minres => Box::new(Iterated::new(backend, parts, |backend, (n, _), options| {
             Minres::new(backend, n, options)
         })),
-        Method::Gmres if matches!(parts.setup, Setup::Levels(_)) => {
+        Method::Gmres if matches!(parts.setup, AnyPreconditioner::Levels(_)) => {
             Box::new(Iterated::new(backend, parts, |backend, (n, _), options| {
                 Gmres::new(backend, n, restart_around_levels(n), options)
             }))

@@ -26,7 +26,7 @@ pub(super) enum Stored<T: Scalar, B: SolverBackend> {
     /// Values of full width.
     Full(Arc<dyn SparseMatrix<T, B, T>>),
     /// Values of half the width.
-    Narrow(Arc<dyn SparseMatrix<T, B, T::Narrow>>),
+    Lower(Arc<dyn SparseMatrix<T, B, T::Lower>>),
 }
 
 impl<T: Scalar, B: SolverBackend> Stored<T, B> {
@@ -34,7 +34,7 @@ impl<T: Scalar, B: SolverBackend> Stored<T, B> {
         match self {
             Stored::Open(a) => &**a,
             Stored::Full(a) => &**a,
-            Stored::Narrow(a) => &**a,
+            Stored::Lower(a) => &**a,
         }
     }
 
@@ -43,7 +43,7 @@ impl<T: Scalar, B: SolverBackend> Stored<T, B> {
         match self {
             Stored::Open(_) => None,
             Stored::Full(a) => Some(Arc::clone(a) as Arc<dyn LinearOperator<T, B>>),
-            Stored::Narrow(a) => Some(Arc::clone(a) as Arc<dyn LinearOperator<T, B>>),
+            Stored::Lower(a) => Some(Arc::clone(a) as Arc<dyn LinearOperator<T, B>>),
         }
     }
 
@@ -51,14 +51,14 @@ impl<T: Scalar, B: SolverBackend> Stored<T, B> {
         match self {
             Stored::Open(_) => Csr::<T, B>::NAME,
             Stored::Full(a) => a.format(),
-            Stored::Narrow(a) => a.format(),
+            Stored::Lower(a) => a.format(),
         }
     }
 
     /// The type in which values are stored.
     pub(super) fn values(&self) -> &'static str {
         match self {
-            Stored::Narrow(_) => <T::Narrow as Element>::NAME,
+            Stored::Lower(_) => <T::Lower as Element>::NAME,
             _ => T::NAME,
         }
     }
@@ -67,7 +67,7 @@ impl<T: Scalar, B: SolverBackend> Stored<T, B> {
         match self {
             Stored::Open(a) => a.nonzeros(),
             Stored::Full(a) => a.nonzeros(),
-            Stored::Narrow(a) => a.nonzeros(),
+            Stored::Lower(a) => a.nonzeros(),
         }
     }
 
@@ -100,13 +100,13 @@ impl<T: Scalar, B: SolverBackend> Stored<T, B> {
         match self {
             Stored::Open(a) => a.copied(backend),
             Stored::Full(a) => a.to_csr(backend),
-            Stored::Narrow(a) => widened(backend, a.to_csr(backend)?),
+            Stored::Lower(a) => widened(backend, a.to_csr(backend)?),
         }
     }
 }
 
 /// The same pattern with values of full width.
-fn widened<T: Scalar, B: PreconditionSteps>(backend: &B, a: Csr<T::Narrow, B>) -> Result<Csr<T, B>> {
+fn widened<T: Scalar, B: PreconditionSteps>(backend: &B, a: Csr<T::Lower, B>) -> Result<Csr<T, B>> {
     let mut values = backend.buffer(a.nonzeros())?;
     backend.widen::<T>(a.parts().values, &mut values)?;
     Ok(a.with_values(values))

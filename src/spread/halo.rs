@@ -121,7 +121,7 @@ pub(crate) fn own_columns<T: Scalar>(a: &Csr<T>, rows: &Range<usize>, own: &Rang
         }
     });
     let offsets = if end <= NARROW_LIMIT as u64 {
-        Offsets::Narrow(offsets.into_iter().map(|offset| offset as u32).collect())
+        Offsets::Lower(offsets.into_iter().map(|offset| offset as u32).collect())
     } else {
         Offsets::Wide(offsets)
     };

@@ -41,7 +41,7 @@ fn bits<T: Scalar>(value: T) -> (u64, u64) {
 pub fn arrays<T: Scalar>(a: &Csr<T>) -> Arrays {
     let parts = a.parts();
     let offsets = match parts.offsets {
-        OffsetsRef::Narrow(o) => o.iter().map(|&o| o as usize).collect(),
+        OffsetsRef::Lower(o) => o.iter().map(|&o| o as usize).collect(),
         OffsetsRef::Wide(o) => o.iter().map(|&o| o as usize).collect(),
     };
     (offsets, parts.indices.to_vec(), parts.values.iter().map(|&v| bits(v)).collect())

@@ -7,7 +7,7 @@ use residua::Error;
 use residua::backend::{
     Backend, CsrParts, Gemv, Mailbox, OffsetsRef, Op, Products, Replay, RowShape, VectorOps,
 };
-use residua::scalar::{Element, Real, Scalar, Widen};
+use residua::scalar::{Element, Promote, Real, Scalar};
 
 /// Lengths around the borders of vectors, warps, blocks, tiles and staging buffers, and a prime.
 const LENGTHS: [usize; 12] = [0, 1, 2, 3, 31, 33, 255, 1025, 8191, 8193, 100_003, 300_007];
@@ -275,7 +275,7 @@ fn ragged(rows: usize, columns: usize, random: &mut Random) -> (Vec<usize>, Vec<
 }
 
 pub fn product_cases<B: VectorOps + Products>(b: &B) {
-    fn cases<V: Scalar + Widen<T>, T: Scalar, B: VectorOps + Products>(b: &B) {
+    fn cases<V: Scalar + Promote<T>, T: Scalar, B: VectorOps + Products>(b: &B) {
         let mut random = Random(11);
         for (rows, columns) in [(0, 0), (1, 1), (1, 500), (500, 1), (597, 43), (43, 597), (3000, 3000)] {
             let (offsets, indices) = ragged(rows, columns, &mut random);
@@ -293,7 +293,7 @@ pub fn product_cases<B: VectorOps + Products>(b: &B) {
                 values: &values_there,
                 shape: &shape,
             };
-            let a = parts(OffsetsRef::Narrow(&*narrow));
+            let a = parts(OffsetsRef::Lower(&*narrow));
             let with_wide_offsets = parts(OffsetsRef::Wide(&*wide_offsets));
             let (x, y) = (random.vector::<T>(columns), random.vector::<T>(rows));
             let (alpha, beta) = (random.scalar::<T>(), random.scalar::<T>());
@@ -345,7 +345,7 @@ pub fn product_cases<B: VectorOps + Products>(b: &B) {
 pub fn infinite_entries_stay_in_their_rows<B: VectorOps + Products>(b: &B) {
     let (offsets, columns) = (up(b, &[0_u32, 1, 3, 3]), up(b, &[0_u32, 1, 2]));
     let values = up(b, &[2.0, 3.0, 4.0]);
-    let offsets = OffsetsRef::Narrow(&*offsets);
+    let offsets = OffsetsRef::Lower(&*offsets);
     let (shape, values) = (RowShape::default(), &values);
     let a = CsrParts::<f64, B> { rows: 3, columns: 3, offsets, indices: &columns, values, shape: &shape };
     let (x, mut y) = (up(b, &[1.0, f64::INFINITY, 1.0]), up(b, &[f64::NAN; 3]));

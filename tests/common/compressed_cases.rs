@@ -5,7 +5,7 @@ use crate::random::Random;
 use num_complex::Complex;
 use residua::backend::{CompressedBody, CompressedColumns, Conversions, MOST_KEYS, Op, Products, VectorOps};
 use residua::matrix::{Compressed, CompressedOptions, Csr};
-use residua::scalar::{Scalar, Widen};
+use residua::scalar::{Promote, Scalar};
 use residua::{LinearOperator, Real, generate};
 use std::collections::BTreeSet;
 
@@ -338,7 +338,7 @@ pub fn round_trip<V: Scalar, B: Conversions + Products>(b: &B, name: &str, expec
     }
 }
 
-pub fn check<V: Scalar + Widen<T>, T: Scalar, B: Conversions + Products>(b: &B, name: &str, a: &Csr<V>) {
+pub fn check<V: Scalar + Promote<T>, T: Scalar, B: Conversions + Products>(b: &B, name: &str, a: &Csr<V>) {
     let complex = |v: Complex<f64>| T::from_parts(v.re, v.im).unwrap_or_else(|| T::from_f64(v.re));
     let mut random = Random(11);
     let unit = if size_of::<T::Real>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };

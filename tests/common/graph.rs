@@ -200,7 +200,7 @@ pub fn check_spread_levels<B: GraphSteps + VectorOps>(b: &B, name: &str, a: &Csr
         rows: own.len(),
         neighbours: offsets[own.end] - offsets[own.start],
         offsets: match there.parts().offsets {
-            OffsetsRef::Narrow(offsets) => OffsetsRef::Narrow(B::part(offsets, own.start..own.end + 1)),
+            OffsetsRef::Lower(offsets) => OffsetsRef::Lower(B::part(offsets, own.start..own.end + 1)),
             OffsetsRef::Wide(offsets) => OffsetsRef::Wide(B::part(offsets, own.start..own.end + 1)),
         },
         indices: there.parts().indices,
@@ -343,8 +343,7 @@ pub fn permutations_of<B: GraphSteps>(b: &B, graphs: Vec<(&str, Csr<f64>)>) {
         let there = Permutation::from_host(b, &p).unwrap();
         let got = permute_symmetric_on(b, &a.to_backend(b).unwrap(), &there).unwrap().to_host(b).unwrap();
         let (got, expected) = (got.parts(), expected.parts());
-        let (OffsetsRef::Narrow(offsets), OffsetsRef::Narrow(others)) = (got.offsets, expected.offsets)
-        else {
+        let (OffsetsRef::Lower(offsets), OffsetsRef::Lower(others)) = (got.offsets, expected.offsets) else {
             panic!("{name}: wide offsets");
         };
         assert!(offsets == others, "offsets of {name}");

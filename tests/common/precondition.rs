@@ -9,7 +9,7 @@ use residua::krylov::{Cg, Outcome, Refinement, Report, SolveOptions};
 use residua::precondition::{
     BlockJacobi, Chebyshev, Fsai, Identity, Jacobi, Narrowed, Preconditioner, Workspace,
 };
-use residua::scalar::Widen;
+use residua::scalar::Promote;
 use residua::solver::SolverBackend;
 use residua::{Csr, Error, LinearOperator, Real, Scalar};
 use std::ops::ControlFlow;
@@ -116,7 +116,7 @@ pub fn applied<T: Scalar, B: SolverBackend>(b: &B, m: &impl Preconditioner<T, B>
     // The function that also returns r.z gives the same bits.
     let (mut again, mut rz) = (b.zeros(r.len()).unwrap(), b.zeros(1).unwrap());
     let mut full = b.upload(vec![T::from_f64(f64::NAN); m.work_len()]).unwrap();
-    let nan = <T::Narrow as Scalar>::from_f64(f64::NAN);
+    let nan = <T::Lower as Scalar>::from_f64(f64::NAN);
     let mut narrow = b.upload(vec![nan; m.narrow_work_len()]).unwrap();
     let work = Workspace { full: &mut *full, narrow: &mut *narrow };
     m.apply_dot_in(b, work, &on_device, &mut again, &mut rz).unwrap();
@@ -176,7 +176,7 @@ pub fn block_case<T: Scalar, B: SolverBackend>(b: &B, a: &Dense<T>, sizes: &[usi
     close(&applied(b, &m, &r), &expected, 1e3 * epsilon::<T>());
 }
 
-fn row_inverse_case<V: Scalar + Widen<T>, T: Scalar, B: SolverBackend>(b: &B, a: &Dense<V>) {
+fn row_inverse_case<V: Scalar + Promote<T>, T: Scalar, B: SolverBackend>(b: &B, a: &Dense<V>) {
     let device = csr(a).to_backend(b).unwrap();
     for positive in [false, true] {
         let mut d = b.zeros::<T::Real>(a.len()).unwrap();
@@ -249,7 +249,7 @@ pub fn block_cases<B: SolverBackend>(b: &B) {
 pub fn natural_block_cases<B: SolverBackend>(b: &B) {
     let points = poisson(8);
     let mut a = vec![vec![0.0; 3 * 64]; 3 * 64];
-    let OffsetsRef::Narrow(offsets) = points.parts().offsets else { unreachable!("a small matrix") };
+    let OffsetsRef::Lower(offsets) = points.parts().offsets else { unreachable!("a small matrix") };
     for i in 0..64 {
         for k in offsets[i] as usize..offsets[i + 1] as usize {
             let (j, v) = (points.parts().indices[k] as usize, points.parts().values[k]);
@@ -297,7 +297,7 @@ pub fn fsai_case<T: Scalar, B: SolverBackend>(b: &B, a: &Dense<T>) {
     let factor = m.factor().to_host(b).unwrap();
     let parts = factor.parts();
     let offsets: Vec<usize> = match parts.offsets {
-        OffsetsRef::Narrow(o) => o.iter().map(|&o| o as usize).collect(),
+        OffsetsRef::Lower(o) => o.iter().map(|&o| o as usize).collect(),
         OffsetsRef::Wide(o) => o.iter().map(|&o| o as usize).collect(),
     };
     let mut g = vec![vec![T::zero(); n]; n];

@@ -192,7 +192,7 @@ pub fn solved<T: Scalar, B: Device>(
 pub fn csr_copy<T: Scalar>(a: &Csr<T>) -> Csr<T> {
     let parts = a.parts();
     let offsets = match parts.offsets {
-        residua::backend::OffsetsRef::Narrow(o) => o.iter().map(|&o| o as usize).collect(),
+        residua::backend::OffsetsRef::Lower(o) => o.iter().map(|&o| o as usize).collect(),
         residua::backend::OffsetsRef::Wide(o) => o.iter().map(|&o| o as usize).collect(),
     };
     Csr::from_parts(a.rows(), a.columns(), offsets, parts.indices.to_vec(), parts.values.to_vec()).unwrap()

@@ -100,7 +100,7 @@ fn a_given_order_gives_the_factors_that_it_is_for() {
         let offsets: Vec<u32> =
             parts.offsets.download(&residua::Host).unwrap().iter().map(|&o| o as u32).collect();
         let arrays = (
-            residua::backend::Offsets::Narrow(cuda.upload(offsets).unwrap()),
+            residua::backend::Offsets::Lower(cuda.upload(offsets).unwrap()),
             cuda.upload(parts.indices.to_vec()).unwrap(),
             cuda.upload(parts.values.to_vec()).unwrap(),
         );
@@ -125,7 +125,7 @@ fn a_given_order_gives_the_factors_that_it_is_for() {
         deterministic: true,
     };
     let arrays = (
-        residua::backend::Offsets::Narrow(cuda.zeros(k * k + 1).unwrap()),
+        residua::backend::Offsets::Lower(cuda.zeros(k * k + 1).unwrap()),
         cuda.zeros(0).unwrap(),
         cuda.zeros::<f64>(0).unwrap(),
     );

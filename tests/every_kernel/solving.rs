@@ -14,7 +14,7 @@ use residua::krylov::{Cg, Minres, MultiCg, Outcome, Refinement, SolveOptions};
 use residua::look::Transposed;
 use residua::matrix::Sell;
 use residua::precondition::{Chebyshev, Identity, Jacobi, Narrowed, Preconditioner};
-use residua::scalar::Widen;
+use residua::scalar::Promote;
 use residua::solver::SolverBackend;
 use residua::{Backend, Csr, Cuda, Error, Host, LinearOperator, Scalar, Triplets};
 use std::ops::ControlFlow;
@@ -72,7 +72,7 @@ fn alike(what: &str, there: &[f64], here: &[f64]) {
 
 /// Iterations on the device compared with the host's: launched one by one, persistent, and persistent with a streamed
 /// matrix.
-fn every_way<V: Scalar + Widen<T>, T: Scalar>(b: &Cuda, what: &str, host: &Csr<V>) {
+fn every_way<V: Scalar + Promote<T>, T: Scalar>(b: &Cuda, what: &str, host: &Csr<V>) {
     let a = b.place(systems::csr_copy(host));
     let (jacobi, on_host) = (Jacobi::new(b, &a).unwrap(), Jacobi::new(&Host, host).unwrap());
     let here = history_of_minres::<T, _>(&Host, host, ITERATIONS);

@@ -193,7 +193,7 @@ pub fn conversions_of_types(b: &Cuda) {
     // Half the size if no value loses anything.
     for (last, narrow) in [(0.25, true), (0.1, false)] {
         let a = Csr::from_parts(1, 3, vec![0, 3], vec![0, 1, 2], vec![1.0, 0.5, last]).unwrap();
-        assert_eq!(on(b, &a).into_narrow(b).unwrap().is_ok(), narrow);
+        assert_eq!(on(b, &a).into_lower(b).unwrap().is_ok(), narrow);
     }
 }
 

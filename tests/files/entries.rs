@@ -143,7 +143,7 @@ impl Entries {
 pub fn bits<T: Scalar>(a: &Csr<T>) -> (usize, usize, Vec<usize>, Vec<u32>, Vec<[u64; 2]>) {
     let parts = a.parts();
     let offsets = match parts.offsets {
-        OffsetsRef::Narrow(offsets) => offsets.iter().map(|&offset| offset as usize).collect(),
+        OffsetsRef::Lower(offsets) => offsets.iter().map(|&offset| offset as usize).collect(),
         OffsetsRef::Wide(offsets) => offsets.iter().map(|&offset| offset as usize).collect(),
     };
     (a.rows(), a.columns(), offsets, parts.indices.to_vec(), parts.values.iter().map(|v| v.bits()).collect())

@@ -51,7 +51,7 @@ fn the_example_lies_in_memory_as_drawn() {
     assert_eq!(coo.parts().column_indices, [0, 2, 2, 1, 2, 0, 3]);
 
     let csc = Csc::from_csr(&HOST, &a).unwrap();
-    assert_eq!(format!("{:?}", csc.transpose_parts().offsets), "Narrow([0, 2, 3, 6, 7])");
+    assert_eq!(format!("{:?}", csc.transpose_parts().offsets), "Lower([0, 2, 3, 6, 7])");
     assert_eq!(csc.transpose_parts().indices, [0, 3, 2, 0, 1, 2, 3]);
     assert_eq!(csc.transpose_parts().values, [1.0, 2.0, 4.0, 7.0, 8.0, 3.0, 1.0]);
 
@@ -66,14 +66,14 @@ fn the_example_lies_in_memory_as_drawn() {
 
     let jds = Jds::from_csr(&HOST, &a).unwrap();
     assert_eq!(jds.parts().order.as_slice(), [0, 2, 3, 1]);
-    assert_eq!(format!("{:?}", jds.parts().offsets), "Narrow([0, 4, 7])");
+    assert_eq!(format!("{:?}", jds.parts().offsets), "Lower([0, 4, 7])");
     assert_eq!(jds.parts().indices, [0, 1, 0, 2, 2, 2, 3]);
     assert_eq!(jds.parts().values, [1.0, 4.0, 2.0, 8.0, 7.0, 3.0, 1.0]);
 
     let sell = Sell::with_chunks(&HOST, &a, 2, 4).unwrap();
     assert_eq!(sell.parts().order.unwrap().as_slice(), [0, 2, 3, 1]);
     assert_eq!(sell.parts().lengths, [2, 2, 2, 1]);
-    assert_eq!(format!("{:?}", sell.parts().offsets), "Narrow([0, 4, 8])");
+    assert_eq!(format!("{:?}", sell.parts().offsets), "Lower([0, 4, 8])");
     assert_eq!(sell.parts().indices, [0, 1, 2, 2, 0, 2, 3, 0]);
     assert_eq!(sell.parts().values, [1.0, 4.0, 7.0, 3.0, 2.0, 8.0, 1.0, 0.0]);
 

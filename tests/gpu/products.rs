@@ -8,7 +8,7 @@ use num_complex::Complex;
 use residua::backend::cuda::CsrAlgorithm;
 use residua::backend::{Backend, CsrParts, Gemv, Op, Products, Replay};
 use residua::matrix::{Compressed, CompressedOptions, Coo, Csr, Dia, Sell};
-use residua::scalar::{Scalar, Widen};
+use residua::scalar::{Promote, Scalar};
 use residua::{Cuda, Host, LinearOperator};
 
 pub fn double(b: &Cuda) {
@@ -62,7 +62,7 @@ fn operands<T: Scalar>(random: &mut Random, rows: usize, columns: usize) -> (T, 
 
 /// Every algorithm is correct for every matrix, and gives the same bits twice.
 pub fn csr_algorithms(b: &Cuda) {
-    fn cases<V: Scalar + Widen<T>, T: Scalar>(b: &Cuda) {
+    fn cases<V: Scalar + Promote<T>, T: Scalar>(b: &Cuda) {
         let mut random = Random(21);
         for (name, host) in ragged::<V>() {
             let a = on(b, &host);

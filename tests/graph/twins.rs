@@ -26,7 +26,7 @@ pub fn rectangular(rows: usize, columns: usize, entries: &Entries) -> Csr<f64> {
 pub fn entries_of(a: &Csr<f64>) -> Entries {
     let parts = a.parts();
     let offsets: Vec<usize> = match parts.offsets {
-        residua::backend::OffsetsRef::Narrow(o) => o.iter().map(|&o| o as usize).collect(),
+        residua::backend::OffsetsRef::Lower(o) => o.iter().map(|&o| o as usize).collect(),
         residua::backend::OffsetsRef::Wide(o) => o.iter().map(|&o| o as usize).collect(),
     };
     let mut entries = Entries::new();

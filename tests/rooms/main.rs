@@ -1,6 +1,7 @@
 //! The order of the folders of `src` ("rooms"): each uses only folders that come before it in the list below. And no
 //! files import from each other in a circle.
 
+mod names;
 mod paths;
 
 use paths::{Arrows, Crate, circles};

@@ -92,7 +92,7 @@ fn a_matrix_of_another_pattern_is_refused_and_changes_nothing() {
 fn patterns_are_compared_in_the_callers_order() {
     let a = shuffled(&uneven(30));
     let parts = a.parts();
-    let residua::backend::OffsetsRef::Narrow(offsets) = parts.offsets else { panic!("a small matrix") };
+    let residua::backend::OffsetsRef::Lower(offsets) = parts.offsets else { panic!("a small matrix") };
     let arrays = |first, second, values| Arrays::<'_, f64, Host> {
         layout: Layout::Rows,
         shape: (900, 900),

@@ -84,7 +84,7 @@ impl<T: Scalar> Entries<T> {
         let entries = self.len().saturating_mul(if self.symmetry == Symmetry::General { 1 } else { 2 });
         let whole = Whole { rows, columns, own };
         if entries <= NARROW_LIMIT {
-            assemble::<T, u32>(self, whole, arrangement, Offsets::Narrow)
+            assemble::<T, u32>(self, whole, arrangement, Offsets::Lower)
         } else {
             assemble::<T, u64>(self, whole, arrangement, Offsets::Wide)
         }
@@ -165,7 +165,7 @@ fn finish<T: Scalar, O: Offset>(
     values: Vec<T>,
 ) -> Csr<T> {
     let offsets = if O::MAX > NARROW_LIMIT && values.len() <= NARROW_LIMIT {
-        Offsets::Narrow(offsets.into_iter().map(|o| o.to_usize() as u32).collect())
+        Offsets::Lower(offsets.into_iter().map(|o| o.to_usize() as u32).collect())
     } else {
         wrap(offsets)
     };

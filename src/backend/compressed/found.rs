@@ -155,7 +155,7 @@ pub enum ValuesMut<'a, V: Scalar, B: Backend> {
     /// The values are stored as codes.
     Codes,
     /// The values are stored in half the precision.
-    Narrow(&'a mut B::Slice<V::Narrow>),
+    Lower(&'a mut B::Slice<V::Lower>),
     /// The values are stored in their own type.
     Full(&'a mut B::Slice<V>),
 }

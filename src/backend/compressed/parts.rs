@@ -54,7 +54,7 @@ pub enum CompressedValues<'a, V: Scalar, B: Backend> {
     /// Values are one-byte codes of these values; there are at most 256.
     Codes(&'a B::Slice<V>),
     /// Values are stored in half the precision.
-    Narrow(&'a B::Slice<V::Narrow>),
+    Lower(&'a B::Slice<V::Lower>),
     /// Values are stored in their own type.
     Full(&'a B::Slice<V>),
 }

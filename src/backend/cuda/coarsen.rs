@@ -411,7 +411,7 @@ impl CoarseningSteps for Cuda {
         (scales, part): (&Slice<f64>, f64),
         hermitian: bool,
         units: &mut Slice<V::Real>,
-        values: &mut Slice<V::Narrow>,
+        values: &mut Slice<V::Lower>,
     ) -> Result<()> {
         let (starts, members) = (narrow_starts(blocks)?, blocks.order().as_slice());
         let (n, count, hermitian) = (a.rows as u64, blocks.count() as u64, u32::from(hermitian));
@@ -427,7 +427,7 @@ impl CoarseningSteps for Cuda {
         &self,
         blocks: &ScatteredBlocks<Self>,
         units: &Slice<V::Real>,
-        values: &Slice<V::Narrow>,
+        values: &Slice<V::Lower>,
         Gemv { alpha, x, beta, y, .. }: Gemv<'_, V, Self>,
     ) -> Result<()> {
         Error::check_dimension("length of x", blocks.unknowns(), x.len())?;
@@ -435,7 +435,7 @@ impl CoarseningSteps for Cuda {
         let (starts, members) = (narrow_starts(blocks)?, blocks.order().as_slice());
         let (count, shape) = (blocks.count() as u64, tuning::group_rows(self.0.chip, blocks.count()));
         let places = blocks.places();
-        kernel::group_product::<V, V::Narrow>(
+        kernel::group_product::<V, V::Lower>(
             *self, shape, count, starts, members, places, units, values, alpha, x, beta, y,
         )
     }
@@ -444,7 +444,7 @@ impl CoarseningSteps for Cuda {
 /// Returns the start of each block's members.
 fn narrow_starts(blocks: &ScatteredBlocks<Cuda>) -> Result<&Slice<u32>> {
     match blocks.members().offsets {
-        OffsetsRef::Narrow(starts) => Ok(starts),
+        OffsetsRef::Lower(starts) => Ok(starts),
         OffsetsRef::Wide(_) => {
             Err(Error::Unsupported("blocks of 2^32 unknowns on a device; use the cpu".into()))
         }

@@ -59,7 +59,7 @@ impl Cuda {
         let numbers = (T::from_f64(diagonal), T::from_f64(-1.0));
         let arrays = (&mut *indices, &mut *values);
         let offsets = if nonzeros <= NARROW_LIMIT {
-            Offsets::Narrow(self.stencil_arrays(sides, all_around, numbers, arrays)?)
+            Offsets::Lower(self.stencil_arrays(sides, all_around, numbers, arrays)?)
         } else {
             Offsets::Wide(self.stencil_arrays(sides, all_around, numbers, arrays)?)
         };

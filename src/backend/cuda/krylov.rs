@@ -10,7 +10,7 @@ use crate::backend::{
     SellParts,
 };
 use crate::error::{Error, Result};
-use crate::scalar::{Element, Scalar, Widen};
+use crate::scalar::{Element, Promote, Scalar};
 
 mod kernel {
     use super::*;
@@ -150,15 +150,15 @@ impl KrylovSteps for Cuda {
 
     const PERSISTENT_ITERATIONS: usize = super::persistent::LENGTH;
 
-    fn cg_persists<V: Widen<T>, T: Scalar>(&self, rows: usize, nonzeros: usize) -> bool {
+    fn cg_persists<V: Promote<T>, T: Scalar>(&self, rows: usize, nonzeros: usize) -> bool {
         tuning::likely_resident(self.0.chip, rows, nonzeros, size_of::<V>(), size_of::<T>())
     }
 
-    fn cg_streams<V: Widen<T>, T: Scalar>(&self, rows: usize, nonzeros: usize) -> bool {
+    fn cg_streams<V: Promote<T>, T: Scalar>(&self, rows: usize, nonzeros: usize) -> bool {
         tuning::likely_streamed(self.0.chip, rows, nonzeros, size_of::<V>(), size_of::<T>())
     }
 
-    fn csr_persistent<V: Widen<T>, T: Scalar>(
+    fn csr_persistent<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         derived: &Derived,
@@ -167,7 +167,7 @@ impl KrylovSteps for Cuda {
         super::persistent::resident(*self, a, derived, work)
     }
 
-    fn sell_persistent<V: Widen<T>, T: Scalar>(
+    fn sell_persistent<V: Promote<T>, T: Scalar>(
         &self,
         a: SellParts<'_, V, Self>,
         work: Persistent<'_, T, Self>,
@@ -178,7 +178,7 @@ impl KrylovSteps for Cuda {
 
 impl Cuda {
     /// See [`Products::csr_residual`](crate::backend::Products::csr_residual).
-    pub(super) fn accurate_residual<V: Widen<T>, T: Scalar>(
+    pub(super) fn accurate_residual<V: Promote<T>, T: Scalar>(
         self,
         a: CsrParts<'_, V, Self>,
         scale: T,

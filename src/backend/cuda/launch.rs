@@ -68,7 +68,7 @@ impl Argument for OffsetsRef<'_, Cuda> {
     type Bits = u64;
     fn bits(self) -> u64 {
         match self {
-            OffsetsRef::Narrow(offsets) => offsets.address(),
+            OffsetsRef::Lower(offsets) => offsets.address(),
             OffsetsRef::Wide(offsets) => offsets.address(),
         }
     }
@@ -81,7 +81,7 @@ impl Argument for &mut Offsets<Cuda> {
     }
     fn written(&self) -> Option<Range<u64>> {
         match self {
-            Offsets::Narrow(offsets) => Some(offsets.addresses()),
+            Offsets::Lower(offsets) => Some(offsets.addresses()),
             Offsets::Wide(offsets) => Some(offsets.addresses()),
         }
     }
@@ -127,7 +127,7 @@ impl<'a> OffsetsRef<'a, Cuda> {
     /// Returns the name of the offsets' type.
     pub(super) fn type_name(&self) -> &'static str {
         match self {
-            Self::Narrow(_) => u32::NAME,
+            Self::Lower(_) => u32::NAME,
             Self::Wide(_) => u64::NAME,
         }
     }
@@ -135,7 +135,7 @@ impl<'a> OffsetsRef<'a, Cuda> {
     /// Returns the addresses of the elements; the end is after the last one.
     pub(super) fn addresses(&self) -> Range<u64> {
         match self {
-            Self::Narrow(offsets) => offsets.addresses(),
+            Self::Lower(offsets) => offsets.addresses(),
             Self::Wide(offsets) => offsets.addresses(),
         }
     }
@@ -143,7 +143,7 @@ impl<'a> OffsetsRef<'a, Cuda> {
     /// Wraps offsets whose type the caller knows.
     pub(super) fn of<I: Offset>(offsets: &'a Slice<I>) -> Self {
         match size_of::<I>() {
-            4 => Self::Narrow(Slice::at(offsets.address(), offsets.len())),
+            4 => Self::Lower(Slice::at(offsets.address(), offsets.len())),
             _ => Self::Wide(Slice::at(offsets.address(), offsets.len())),
         }
     }

@@ -16,7 +16,7 @@ use crate::backend::{
     SellParts, Slot,
 };
 use crate::error::Result;
-use crate::scalar::{Element, Scalar, Widen};
+use crate::scalar::{Element, Promote, Scalar};
 
 /// The number of iterations of a launch: so many that loading the matrix costs only a few percent.
 pub(super) const LENGTH: usize = 128;
@@ -131,7 +131,7 @@ struct Plan {
 const SLOTS: usize = 4 * MOST_BLOCKS * SLOT_WORDS;
 
 /// Enqueues a launch of persistent iterations for a matrix that is streamed. Returns false if it declines.
-pub(super) fn streamed<V: Widen<T>, T: Scalar>(
+pub(super) fn streamed<V: Promote<T>, T: Scalar>(
     cuda: Cuda,
     a: SellParts<'_, V, Cuda>,
     work: Persistent<'_, T, Cuda>,
@@ -146,7 +146,7 @@ pub(super) fn streamed<V: Widen<T>, T: Scalar>(
     with_diagonal!(work.inverse, n, d => streamed_with(cuda, a, d, work))
 }
 
-fn streamed_with<D: Element, V: Widen<T>, T: Scalar>(
+fn streamed_with<D: Element, V: Promote<T>, T: Scalar>(
     cuda: Cuda,
     a: SellParts<'_, V, Cuda>,
     d: Option<&Slice<D>>,
@@ -189,7 +189,7 @@ fn streamed_with<D: Element, V: Widen<T>, T: Scalar>(
 }
 
 /// Enqueues a launch of persistent iterations. Returns false if it declines.
-pub(super) fn resident<V: Widen<T>, T: Scalar>(
+pub(super) fn resident<V: Promote<T>, T: Scalar>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
     derived: &Derived,
@@ -226,7 +226,7 @@ pub(super) fn resident<V: Widen<T>, T: Scalar>(
     }
 }
 
-fn cg<V: Widen<T>, T: Scalar>(
+fn cg<V: Promote<T>, T: Scalar>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
     plan: &Plan,
@@ -244,7 +244,7 @@ fn cg<V: Widen<T>, T: Scalar>(
     })
 }
 
-fn minres<V: Widen<T>, T: Scalar>(
+fn minres<V: Promote<T>, T: Scalar>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
     plan: &Plan,
@@ -301,7 +301,7 @@ fn unit<T: Scalar, V: Element>(
 
 impl Plan {
     /// Creates the plan for a pattern; `None` if it does not fit.
-    fn new<V: Widen<T>, T: Scalar>(
+    fn new<V: Promote<T>, T: Scalar>(
         cuda: Cuda,
         a: CsrParts<'_, V, Cuda>,
         holds: &dyn Fn(&Shape) -> Result<bool>,

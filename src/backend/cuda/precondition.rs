@@ -5,7 +5,7 @@ use super::slice::Slice;
 use super::{Cuda, tuning};
 use crate::backend::{Backend, BlockParts, ChebyshevStep, CsrParts, OffsetsRef, PreconditionSteps};
 use crate::error::{Error, Result};
-use crate::scalar::{Element, Scalar, Widen};
+use crate::scalar::{Element, Promote, Scalar};
 
 mod kernel {
     use super::*;
@@ -83,7 +83,7 @@ mod kernel {
 impl PreconditionSteps for Cuda {
     const IS_DEVICE: bool = true;
 
-    fn block_inverses<V: Widen<T>, T: Scalar>(
+    fn block_inverses<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         blocks: BlockParts<'_, Self>,
@@ -130,7 +130,7 @@ impl PreconditionSteps for Cuda {
         kernel::chebyshev_step::<T>(*self, shape, keep, momentum, step, d, r, z, t, last, n as u64)
     }
 
-    fn lower_lengths<V: Widen<T>, T: Scalar>(
+    fn lower_lengths<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         limit: usize,
@@ -142,7 +142,7 @@ impl PreconditionSteps for Cuda {
         kernel::lower_lengths::<T, V>(*self, shape, rows, a.offsets, a.indices, limit, lengths)
     }
 
-    fn sparse_factor<V: Widen<T>, T: Scalar>(
+    fn sparse_factor<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         _limit: usize,
@@ -159,28 +159,28 @@ impl PreconditionSteps for Cuda {
         )
     }
 
-    fn narrow<T: Scalar>(&self, scale: T::Real, x: &Slice<T>, y: &mut Slice<T::Narrow>) -> Result<()> {
+    fn narrow<T: Scalar>(&self, scale: T::Real, x: &Slice<T>, y: &mut Slice<T::Lower>) -> Result<()> {
         Error::check_dimension("length of the narrower vector", x.len(), y.len())?;
         let shape = tuning::elementwise(self.0.chip, x.len());
-        kernel::narrow::<T, T::Narrow>(*self, shape, scale, x, y, x.len() as u64)
+        kernel::narrow::<T, T::Lower>(*self, shape, scale, x, y, x.len() as u64)
     }
 
     fn narrow_changes<T: Scalar>(&self, x: &Slice<T>, changed: &mut Slice<u32>) -> Result<()> {
         self.fill(0, changed)?;
         let shape = tuning::elementwise(self.0.chip, x.len());
-        kernel::changes::<T, T::Narrow>(*self, shape, x, changed, x.len() as u64)
+        kernel::changes::<T, T::Lower>(*self, shape, x, changed, x.len() as u64)
     }
 
-    fn widen<T: Scalar>(&self, x: &Slice<T::Narrow>, y: &mut Slice<T>) -> Result<()> {
+    fn widen<T: Scalar>(&self, x: &Slice<T::Lower>, y: &mut Slice<T>) -> Result<()> {
         Error::check_dimension("length of the narrower vector", y.len(), x.len())?;
         let (shape, n) = (tuning::elementwise(self.0.chip, y.len()), y.len() as u64);
-        kernel::widened::<T, T::Narrow>(*self, shape, x, y, n)
+        kernel::widened::<T, T::Lower>(*self, shape, x, y, n)
     }
 
-    fn add_narrow<T: Scalar>(&self, scale: T::Real, x: &Slice<T::Narrow>, y: &mut Slice<T>) -> Result<()> {
+    fn add_narrow<T: Scalar>(&self, scale: T::Real, x: &Slice<T::Lower>, y: &mut Slice<T>) -> Result<()> {
         Error::check_dimension("length of the narrower vector", y.len(), x.len())?;
         let n = y.len() as u64;
         let shape = tuning::elementwise(self.0.chip, y.len());
-        kernel::add_narrow::<T, T::Narrow>(*self, shape, scale, x, y, n)
+        kernel::add_narrow::<T, T::Lower>(*self, shape, scale, x, y, n)
     }
 }

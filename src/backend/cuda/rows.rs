@@ -5,7 +5,7 @@ use super::slice::Slice;
 use super::{Cuda, tuning};
 use crate::backend::{Backend, CsrParts, OffsetsRef, RowFacts, SMALL_DIAGONAL};
 use crate::error::{Error, Result};
-use crate::scalar::{Element, Scalar, Widen};
+use crate::scalar::{Element, Promote, Scalar};
 
 mod kernel {
     use super::*;
@@ -53,7 +53,7 @@ mod kernel {
 }
 
 impl RowFacts for Cuda {
-    fn csr_inverse_diagonal<V: Widen<T>, T: Scalar>(
+    fn csr_inverse_diagonal<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         inverse: &mut Slice<T::Real>,
@@ -74,7 +74,7 @@ impl RowFacts for Cuda {
         )
     }
 
-    fn csr_symmetry<V: Widen<T>, T: Scalar>(
+    fn csr_symmetry<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         found: &mut Slice<T::Real>,
@@ -87,7 +87,7 @@ impl RowFacts for Cuda {
         kernel::symmetry_below::<T, V>(*self, shape, rows, a.offsets, a.indices, a.values, found, &mut left)
     }
 
-    fn same_columns<V: Widen<T>, T: Scalar>(
+    fn same_columns<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         same: &mut Slice<u8>,
@@ -98,7 +98,7 @@ impl RowFacts for Cuda {
         kernel::same_columns::<T, V>(*self, shape, rows, a.offsets, a.indices, same)
     }
 
-    fn row_inverses<V: Widen<T>, T: Scalar>(
+    fn row_inverses<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         positive: bool,

@@ -235,11 +235,11 @@ pub(super) fn alike<R>(
     work: impl FnOnce(OffsetsRef<'_, Cuda>, OffsetsRef<'_, Cuda>) -> Result<R>,
 ) -> Result<R> {
     match (a, b) {
-        (OffsetsRef::Narrow(_), OffsetsRef::Wide(_)) => {
+        (OffsetsRef::Lower(_), OffsetsRef::Wide(_)) => {
             let a = Offsets::<Cuda>::Wide(wide(cuda, a)?);
             work(a.as_ref(), b)
         }
-        (OffsetsRef::Wide(_), OffsetsRef::Narrow(_)) => {
+        (OffsetsRef::Wide(_), OffsetsRef::Lower(_)) => {
             let b = Offsets::<Cuda>::Wide(wide(cuda, b)?);
             work(a, b.as_ref())
         }

@@ -5,7 +5,7 @@ use super::slice::Slice;
 use super::{Cuda, basis, linear_update, pairs, tuning};
 use crate::backend::{Hessenberg, LinearUpdate, PairScalars, ScalarProgram, VectorOps};
 use crate::error::{Error, Result};
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 
 mod kernel {
     use super::*;
@@ -180,7 +180,7 @@ impl VectorOps for Cuda {
         basis::triangular_solve(*self, count, stride, r, g, y)
     }
 
-    fn pair_products<S: Scalar + Widen<T>, T: Scalar>(
+    fn pair_products<S: Scalar + Promote<T>, T: Scalar>(
         &self,
         basis: &Slice<S>,
         count: usize,
@@ -194,7 +194,7 @@ impl VectorOps for Cuda {
         pairs::factors(*self, column, pair)
     }
 
-    fn pair_update<S: Scalar + Widen<T>, T: Scalar>(
+    fn pair_update<S: Scalar + Promote<T>, T: Scalar>(
         &self,
         basis: &mut Slice<S>,
         count: usize,
@@ -210,7 +210,7 @@ impl VectorOps for Cuda {
         pairs::columns(*self, column, pair)
     }
 
-    fn basis_combination<S: Scalar + Widen<T>, T: Scalar>(
+    fn basis_combination<S: Scalar + Promote<T>, T: Scalar>(
         &self,
         basis: &Slice<S>,
         count: usize,

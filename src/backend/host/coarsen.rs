@@ -529,7 +529,7 @@ impl CoarseningSteps for Host {
         added: (&[f64], f64),
         hermitian: bool,
         units: &mut [V::Real],
-        values: &mut [V::Narrow],
+        values: &mut [V::Lower],
     ) -> Result<()> {
         let (a, members) = (Entries::of(a), Rows::of(blocks.members()));
         let place = |block: usize| start_of(blocks.places(), block);
@@ -549,7 +549,7 @@ impl CoarseningSteps for Host {
                 let scale = V::from_real(unit.recip());
                 let (own, rest) = values.split_at_mut(size * size);
                 for (at, value) in own.iter_mut().enumerate() {
-                    *value = (scale * dense[at % size * size + at / size]).to_narrow();
+                    *value = (scale * dense[at % size * size + at / size]).to_lower();
                 }
                 values = rest;
             }
@@ -561,7 +561,7 @@ impl CoarseningSteps for Host {
         &self,
         blocks: &ScatteredBlocks<Self>,
         units: &[V::Real],
-        values: &[V::Narrow],
+        values: &[V::Lower],
         Gemv { alpha, x, beta, y, .. }: Gemv<'_, V, Self>,
     ) -> Result<()> {
         Error::check_dimension("length of x", blocks.unknowns(), x.len())?;

@@ -6,7 +6,7 @@ use crate::backend::pairs::{BEHIND, MOST_COSINE, MOST_VECTORS, check_vectors};
 use crate::backend::{CgStatus, Host, PairScalars, Slot};
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
-use crate::scalar::{Real, Scalar, Widen};
+use crate::scalar::{Promote, Real, Scalar};
 use num_traits::{Float, One, Zero};
 
 /// The number of basis vectors that are processed in one pass over the right-hand vectors.
@@ -24,33 +24,33 @@ fn rounded<S: Scalar, T: Scalar>(x: T) -> S {
 }
 
 /// x^H y for a stored vector x, with several partial sums.
-fn inner<S: Scalar + Widen<T>, T: Scalar>(x: &[S], y: &[T]) -> T {
+fn inner<S: Scalar + Promote<T>, T: Scalar>(x: &[S], y: &[T]) -> T {
     const LANES: usize = 8;
     let mut sums = [T::zero(); LANES];
     let (xs, x_rest) = x.as_chunks::<LANES>();
     let (ys, y_rest) = y.as_chunks::<LANES>();
     for (x, y) in xs.iter().zip(ys) {
         for lane in 0..LANES {
-            sums[lane] += <S as Widen<T>>::widen(x[lane]).conj() * y[lane];
+            sums[lane] += <S as Promote<T>>::widen(x[lane]).conj() * y[lane];
         }
     }
-    let rest: T = x_rest.iter().zip(y_rest).map(|(&x, &y)| <S as Widen<T>>::widen(x).conj() * y).sum();
+    let rest: T = x_rest.iter().zip(y_rest).map(|(&x, &y)| <S as Promote<T>>::widen(x).conj() * y).sum();
     sums.into_iter().sum::<T>() + rest
 }
 
 /// [`inner`] of two stored vectors.
-fn inner_stored<S: Scalar + Widen<T>, T: Scalar>(x: &[S], y: &[S]) -> T {
+fn inner_stored<S: Scalar + Promote<T>, T: Scalar>(x: &[S], y: &[S]) -> T {
     let mut room = [T::zero(); ROWS];
     let mut sum = T::zero();
     for (x, y) in x.chunks(ROWS).zip(y.chunks(ROWS)) {
-        room.iter_mut().zip(y).for_each(|(to, &y)| *to = <S as Widen<T>>::widen(y));
+        room.iter_mut().zip(y).for_each(|(to, &y)| *to = <S as Promote<T>>::widen(y));
         sum += inner(x, &room[..y.len()]);
     }
     sum
 }
 
 /// See [`VectorOps::pair_products`](crate::backend::VectorOps::pair_products).
-pub(super) fn products<S: Scalar + Widen<T>, T: Scalar>(
+pub(super) fn products<S: Scalar + Promote<T>, T: Scalar>(
     basis: &[S],
     count: usize,
     [first, second]: [&[T]; 2],
@@ -93,7 +93,7 @@ pub(super) fn products<S: Scalar + Widen<T>, T: Scalar>(
 }
 
 /// See [`VectorOps::pair_update`](crate::backend::VectorOps::pair_update).
-pub(super) fn update<S: Scalar + Widen<T>, T: Scalar>(
+pub(super) fn update<S: Scalar + Promote<T>, T: Scalar>(
     basis: &mut [S],
     count: usize,
     [first, second]: [&[T]; 2],
@@ -123,16 +123,16 @@ pub(super) fn update<S: Scalar + Widen<T>, T: Scalar>(
                 let (h, k) = (factors[j], factors[width + j]);
                 let start = j * n + chunk * size + at;
                 for ((a, b), &v) in a.iter_mut().zip(&mut b).zip(&stored[start..start + rows]) {
-                    let v = <S as Widen<T>>::widen(v);
+                    let v = <S as Promote<T>>::widen(v);
                     *a -= h * v;
                     *b -= k * v;
                 }
             }
             for i in 0..rows {
                 new[at + i] = rounded(a[i] * scale[0]);
-                let one = <S as Widen<T>>::widen(new[at + i]);
+                let one = <S as Promote<T>>::widen(new[at + i]);
                 newest[at + i] = rounded((b[i] - r * one) * scale[1]);
-                let two = <S as Widen<T>>::widen(newest[at + i]);
+                let two = <S as Promote<T>>::widen(newest[at + i]);
                 v[at + i] = two;
                 sums.0[0] += T::from_real(one.abs2());
                 sums.0[1] += T::from_real(two.abs2());
@@ -156,7 +156,7 @@ pub(in crate::backend) fn check_factors(length: usize, count: usize, squares: us
 }
 
 /// See [`VectorOps::basis_combination`](crate::backend::VectorOps::basis_combination).
-pub(super) fn combination<S: Scalar + Widen<T>, T: Scalar>(
+pub(super) fn combination<S: Scalar + Promote<T>, T: Scalar>(
     basis: &[S],
     count: usize,
     c: &[T],
@@ -173,7 +173,7 @@ pub(super) fn combination<S: Scalar + Widen<T>, T: Scalar>(
         for (j, &c) in c[..count].iter().enumerate() {
             let start = j * n + chunk * size;
             for (x, &v) in x.iter_mut().zip(&basis[start..start + n.min(size)]) {
-                *x += c * <S as Widen<T>>::widen(v);
+                *x += c * <S as Promote<T>>::widen(v);
             }
         }
     });

@@ -9,7 +9,7 @@ use crate::backend::{
 use crate::error::{Error, Result};
 use crate::parallel::both;
 use crate::parallel::prelude::*;
-use crate::scalar::{Offset, Real, Scalar, Widen};
+use crate::scalar::{Offset, Promote, Real, Scalar};
 use num_traits::{Float, Zero};
 
 /// The number of blocks or rows in a task, each with a dense system.
@@ -67,7 +67,7 @@ pub(super) fn step_of_rows<T: Scalar>(
 }
 
 impl PreconditionSteps for Host {
-    fn block_inverses<V: Widen<T>, T: Scalar>(
+    fn block_inverses<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         blocks: BlockParts<'_, Self>,
@@ -152,7 +152,7 @@ impl PreconditionSteps for Host {
         Ok(())
     }
 
-    fn lower_lengths<V: Widen<T>, T: Scalar>(
+    fn lower_lengths<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         limit: usize,
@@ -171,7 +171,7 @@ impl PreconditionSteps for Host {
         Ok(())
     }
 
-    fn sparse_factor<V: Widen<T>, T: Scalar>(
+    fn sparse_factor<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         limit: usize,
@@ -196,11 +196,11 @@ impl PreconditionSteps for Host {
         Ok(())
     }
 
-    fn narrow<T: Scalar>(&self, scale: T::Real, x: &[T], y: &mut [T::Narrow]) -> Result<()> {
+    fn narrow<T: Scalar>(&self, scale: T::Real, x: &[T], y: &mut [T::Lower]) -> Result<()> {
         Error::check_dimension("length of the narrower vector", x.len(), y.len())?;
         let (size, scale) = (chunk_size(x.len()), T::from_real(scale));
         for_chunks(x.len(), x.par_chunks(size).zip(y.par_chunks_mut(size)), |(x, y)| {
-            y.iter_mut().zip(x).for_each(|(y, &x)| *y = (scale * x).to_narrow());
+            y.iter_mut().zip(x).for_each(|(y, &x)| *y = (scale * x).to_lower());
         });
         Ok(())
     }
@@ -211,7 +211,7 @@ impl PreconditionSteps for Host {
         Ok(())
     }
 
-    fn widen<T: Scalar>(&self, x: &[T::Narrow], y: &mut [T]) -> Result<()> {
+    fn widen<T: Scalar>(&self, x: &[T::Lower], y: &mut [T]) -> Result<()> {
         Error::check_dimension("length of the narrower vector", y.len(), x.len())?;
         let size = chunk_size(y.len());
         for_chunks(y.len(), x.par_chunks(size).zip(y.par_chunks_mut(size)), |(x, y)| {
@@ -220,7 +220,7 @@ impl PreconditionSteps for Host {
         Ok(())
     }
 
-    fn add_narrow<T: Scalar>(&self, scale: T::Real, x: &[T::Narrow], y: &mut [T]) -> Result<()> {
+    fn add_narrow<T: Scalar>(&self, scale: T::Real, x: &[T::Lower], y: &mut [T]) -> Result<()> {
         Error::check_dimension("length of the narrower vector", y.len(), x.len())?;
         let (size, scale) = (chunk_size(y.len()), T::from_real(scale));
         for_chunks(y.len(), x.par_chunks(size).zip(y.par_chunks_mut(size)), |(x, y)| {
@@ -287,7 +287,7 @@ fn invert<T: Scalar>(a: &mut Dense<T>, size: usize) -> Option<usize> {
 }
 
 /// Computes one row of the factor: Cholesky A(J, J) = L L^H, then L^H y = e_last. The row is conj(y).
-fn factor_row<V: Widen<T>, T: Scalar, O: Offset>(
+fn factor_row<V: Promote<T>, T: Scalar, O: Offset>(
     (offsets, indices, values): (&[O], &[u32], &[V]),
     row: usize,
     limit: usize,

@@ -7,7 +7,7 @@ use super::memory::PARALLEL_FROM;
 use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::parallel::vectorised;
-use crate::scalar::{Offset, Real, Scalar, Widen};
+use crate::scalar::{Offset, Promote, Real, Scalar};
 use num_traits::Float;
 
 /// A sum and its accumulated rounding errors.
@@ -46,7 +46,7 @@ const TASK: usize = 1 << 10;
 
 /// r = scale (b - A (x + second)). `second` is the low-order part of x, if x has more digits than the working
 /// precision.
-pub(crate) fn residual<V: Widen<T>, T: Scalar, O: Offset>(
+pub(crate) fn residual<V: Promote<T>, T: Scalar, O: Offset>(
     (offsets, indices, values): (&[O], &[u32], &[V]),
     scale: T,
     b: &[T],

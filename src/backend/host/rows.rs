@@ -7,11 +7,11 @@ use super::sums::{chunk_size, for_chunks};
 use crate::backend::{CsrParts, RowFacts, SMALL_DIAGONAL, with_offsets};
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
-use crate::scalar::{Offset, Real, Scalar, Widen};
+use crate::scalar::{Offset, Promote, Real, Scalar};
 use num_traits::{Float, Zero};
 
 impl RowFacts for Host {
-    fn csr_inverse_diagonal<V: Widen<T>, T: Scalar>(
+    fn csr_inverse_diagonal<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         inverse: &mut [T::Real],
@@ -35,7 +35,7 @@ impl RowFacts for Host {
         Ok(())
     }
 
-    fn csr_symmetry<V: Widen<T>, T: Scalar>(
+    fn csr_symmetry<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         found: &mut [T::Real],
@@ -46,7 +46,11 @@ impl RowFacts for Host {
         Ok(())
     }
 
-    fn same_columns<V: Widen<T>, T: Scalar>(&self, a: CsrParts<'_, V, Self>, same: &mut [u8]) -> Result<()> {
+    fn same_columns<V: Promote<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        same: &mut [u8],
+    ) -> Result<()> {
         Error::check_dimension("length of the marks", a.rows, same.len())?;
         let size = chunk_size(a.rows);
         with_offsets!(a.offsets, offsets => {
@@ -60,7 +64,7 @@ impl RowFacts for Host {
         Ok(())
     }
 
-    fn row_inverses<V: Widen<T>, T: Scalar>(
+    fn row_inverses<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         positive: bool,
@@ -89,7 +93,7 @@ impl RowFacts for Host {
 }
 
 /// Writes the reciprocals, and returns the first row without one, see [`RowFacts::csr_inverse_diagonal`].
-fn inverse_diagonal<V: Widen<T>, T: Scalar, O: Offset>(
+fn inverse_diagonal<V: Promote<T>, T: Scalar, O: Offset>(
     offsets: &[O],
     indices: &[u32],
     values: &[V],
@@ -112,7 +116,11 @@ fn inverse_diagonal<V: Widen<T>, T: Scalar, O: Offset>(
 
 /// See [`RowFacts::csr_symmetry`]. Entries below the diagonal are compared with their mirror images. That covers the
 /// entries above it, unless some of these were not found.
-fn symmetry<V: Widen<T>, T: Scalar, O: Offset>(offsets: &[O], indices: &[u32], values: &[V]) -> [T::Real; 3] {
+fn symmetry<V: Promote<T>, T: Scalar, O: Offset>(
+    offsets: &[O],
+    indices: &[u32],
+    values: &[V],
+) -> [T::Real; 3] {
     let range = |row: usize| offsets[row].to_usize()..offsets[row + 1].to_usize();
     let most = |a: [T::Real; 3], b: [T::Real; 3]| std::array::from_fn(|i| Float::max(a[i], b[i]));
     // The result for the entries on one side of the diagonal, and how many entries on the other side were not matched.

@@ -242,7 +242,7 @@ fn joined<V: Scalar>(rows: usize, tasks: &[Computed<V>]) -> CsrArrays<V, Host> {
     let nonzeros = tasks.iter().map(|task| task.indices.len()).sum::<usize>();
     let lengths = tasks.iter().flat_map(|task| &task.lengths);
     let offsets = if nonzeros <= crate::backend::NARROW_LIMIT {
-        Offsets::Narrow(summed::<u32>(rows, lengths))
+        Offsets::Lower(summed::<u32>(rows, lengths))
     } else {
         Offsets::Wide(summed::<u64>(rows, lengths))
     };

@@ -6,7 +6,7 @@ use crate::backend::scalars::interpret;
 use crate::backend::{Hessenberg, LinearUpdate, PairScalars, ScalarProgram, Slot, VectorOps};
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 
 impl VectorOps for Host {
     fn dot<T: Scalar>(&self, x: &[T], y: &[T], out: &mut [T]) -> Result<()> {
@@ -158,7 +158,7 @@ impl VectorOps for Host {
         basis::triangular_solve(count, stride, r, g, y)
     }
 
-    fn pair_products<S: Scalar + Widen<T>, T: Scalar>(
+    fn pair_products<S: Scalar + Promote<T>, T: Scalar>(
         &self,
         basis: &[S],
         count: usize,
@@ -172,7 +172,7 @@ impl VectorOps for Host {
         pairs::factors(column, pair)
     }
 
-    fn pair_update<S: Scalar + Widen<T>, T: Scalar>(
+    fn pair_update<S: Scalar + Promote<T>, T: Scalar>(
         &self,
         basis: &mut [S],
         count: usize,
@@ -188,7 +188,7 @@ impl VectorOps for Host {
         pairs::columns(column, pair)
     }
 
-    fn basis_combination<S: Scalar + Widen<T>, T: Scalar>(
+    fn basis_combination<S: Scalar + Promote<T>, T: Scalar>(
         &self,
         basis: &[S],
         count: usize,

@@ -78,7 +78,7 @@ impl ScatteredBlocks<Host> {
     pub fn into_backend<B: Backend>(self, backend: &B) -> Result<ScatteredBlocks<B>> {
         let uploaded = |offsets: Offsets<Host>| -> Result<Offsets<B>> {
             Ok(match offsets {
-                Offsets::Narrow(offsets) => Offsets::Narrow(backend.upload(offsets)?),
+                Offsets::Lower(offsets) => Offsets::Lower(backend.upload(offsets)?),
                 Offsets::Wide(offsets) => Offsets::Wide(backend.upload(offsets)?),
             })
         };

@@ -12,7 +12,7 @@ pub const NARROW_LIMIT: usize = <u32 as Offset>::MAX;
 #[derive(Debug)]
 pub enum Offsets<B: Backend> {
     /// 32-bit offsets, for fewer than 2^32 nonzeros.
-    Narrow(B::Vec<u32>),
+    Lower(B::Vec<u32>),
     /// 64-bit offsets, for any number of nonzeros.
     Wide(B::Vec<u64>),
 }
@@ -21,7 +21,7 @@ impl Offsets<Host> {
     /// Stores offsets in the width that the last one needs.
     pub(crate) fn packed(offsets: Vec<u64>) -> Self {
         if offsets.last().is_none_or(|&last| last <= NARROW_LIMIT as u64) {
-            Offsets::Narrow(offsets.into_iter().map(|offset| offset as u32).collect())
+            Offsets::Lower(offsets.into_iter().map(|offset| offset as u32).collect())
         } else {
             Offsets::Wide(offsets)
         }
@@ -32,7 +32,7 @@ impl<B: Backend> Offsets<B> {
     /// Allocates `len` zeros in the width for offsets up to `total`.
     pub(crate) fn zeros(backend: &B, len: usize, total: usize) -> Result<Self> {
         Ok(if total <= NARROW_LIMIT {
-            Offsets::Narrow(backend.zeros(len)?)
+            Offsets::Lower(backend.zeros(len)?)
         } else {
             Offsets::Wide(backend.zeros(len)?)
         })
@@ -41,7 +41,7 @@ impl<B: Backend> Offsets<B> {
     /// Borrows them.
     pub fn as_ref(&self) -> OffsetsRef<'_, B> {
         match self {
-            Offsets::Narrow(v) => OffsetsRef::Narrow(&**v),
+            Offsets::Lower(v) => OffsetsRef::Lower(&**v),
             Offsets::Wide(v) => OffsetsRef::Wide(&**v),
         }
     }
@@ -77,7 +77,7 @@ pub(crate) fn copied<T: Element, B: Backend>(backend: &B, from: &B::Slice<T>) ->
 #[derive(Debug)]
 pub enum OffsetsRef<'a, B: Backend> {
     /// 32-bit offsets, for fewer than 2^32 nonzeros.
-    Narrow(&'a B::Slice<u32>),
+    Lower(&'a B::Slice<u32>),
     /// 64-bit offsets, for any number of nonzeros.
     Wide(&'a B::Slice<u64>),
 }
@@ -94,7 +94,7 @@ impl<B: Backend> OffsetsRef<'_, B> {
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         match self {
-            OffsetsRef::Narrow(v) => B::len::<u32>(v),
+            OffsetsRef::Lower(v) => B::len::<u32>(v),
             OffsetsRef::Wide(v) => B::len::<u64>(v),
         }
     }
@@ -105,7 +105,7 @@ impl<B: Backend> OffsetsRef<'_, B> {
     /// If the device fails.
     pub fn download(&self, backend: &B) -> Result<Vec<usize>> {
         Ok(match self {
-            OffsetsRef::Narrow(v) => backend.download(v)?.into_iter().map(Offset::to_usize).collect(),
+            OffsetsRef::Lower(v) => backend.download(v)?.into_iter().map(Offset::to_usize).collect(),
             OffsetsRef::Wide(v) => backend.download(v)?.into_iter().map(Offset::to_usize).collect(),
         })
     }
@@ -113,7 +113,7 @@ impl<B: Backend> OffsetsRef<'_, B> {
     /// Returns owned offsets with the same values.
     pub(crate) fn copied(&self, backend: &B) -> Result<Offsets<B>> {
         Ok(match self {
-            OffsetsRef::Narrow(v) => Offsets::Narrow(copied(backend, v)?),
+            OffsetsRef::Lower(v) => Offsets::Lower(copied(backend, v)?),
             OffsetsRef::Wide(v) => Offsets::Wide(copied(backend, v)?),
         })
     }
@@ -121,7 +121,7 @@ impl<B: Backend> OffsetsRef<'_, B> {
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
         match self {
-            OffsetsRef::Narrow(v) => B::len::<u32>(v) * 4,
+            OffsetsRef::Lower(v) => B::len::<u32>(v) * 4,
             OffsetsRef::Wide(v) => B::len::<u64>(v) * 8,
         }
     }
@@ -131,7 +131,7 @@ impl<B: Backend> OffsetsRef<'_, B> {
 macro_rules! with_offsets {
     ($offsets:expr, $name:ident => $body:expr) => {
         match $offsets {
-            $crate::backend::OffsetsRef::Narrow($name) => $body,
+            $crate::backend::OffsetsRef::Lower($name) => $body,
             $crate::backend::OffsetsRef::Wide($name) => $body,
         }
     };

@@ -6,7 +6,7 @@ use super::place::Bench;
 use super::timing::{alone, in_batches};
 use crate::backend::{Conversions, Products};
 use crate::matrix::{self, ChoiceOptions, ChoiceReport, Format, RowLengths, SparseMatrix};
-use crate::scalar::Widen;
+use crate::scalar::Promote;
 use crate::{Csr, Host, Result, Scalar};
 
 /// The format that others are compared with.
@@ -27,8 +27,8 @@ impl<B: Products + Conversions> Bench<B> {
     ) -> Result<(Vec<Line>, Vec<String>)>
     where
         T: Scalar,
-        V: Scalar + Widen<T>,
-        V::Narrow: Widen<T>,
+        V: Scalar + Promote<T>,
+        V::Lower: Promote<T>,
     {
         let lengths = RowLengths::of(&Host, host)?;
         let a = host.to_backend(&self.backend)?;
@@ -64,10 +64,10 @@ impl<B: Products + Conversions> Bench<B> {
             let plain = host.to_backend(&self.backend)?;
             let plain_options = options.clone().compression(false);
             lines.push(self.choice::<T, V>(&start, "plain", plain, &plain_options, csr, &mut notes)?);
-            lines.push(match host.to_narrow() {
+            lines.push(match host.to_lower() {
                 Some(a) => {
                     let a = a.into_backend(&self.backend)?;
-                    self.choice::<T, V::Narrow>(&start, "measured", a, &options, csr, &mut notes)?
+                    self.choice::<T, V::Lower>(&start, "measured", a, &options, csr, &mut notes)?
                 }
                 None => {
                     let a = host.to_backend(&self.backend)?;
@@ -87,7 +87,7 @@ impl<B: Products + Conversions> Bench<B> {
         Ok((lines, notes))
     }
 
-    fn format<T: Scalar, V: Scalar + Widen<T>>(
+    fn format<T: Scalar, V: Scalar + Promote<T>>(
         &self,
         start: &Line,
         format: &Format<T, B, V>,
@@ -122,7 +122,7 @@ impl<B: Products + Conversions> Bench<B> {
     }
 
     /// Measures the automatic choice, and what it cost.
-    fn choice<T: Scalar, V: Scalar + Widen<T>>(
+    fn choice<T: Scalar, V: Scalar + Promote<T>>(
         &self,
         start: &Line,
         word: &str,

@@ -1,6 +1,6 @@
 //! The numerical factorisation: pieces of the tree are eliminated by all threads.
 
-use super::super::foreign::Columns;
+use super::super::faer_wrapper::Columns;
 use super::super::report::Reason;
 use super::dense::Pivots;
 use super::source::Source;

@@ -93,7 +93,7 @@ fn in_blocks(width: u32, most: u32, together: impl Fn(u32) -> bool, blocks: &mut
 /// The offset at which each row begins.
 fn starts<T: Scalar>(a: &Csr<T>) -> Vec<u64> {
     match a.parts().offsets {
-        OffsetsRef::Narrow(offsets) => offsets.iter().map(|&at| u64::from(at)).collect(),
+        OffsetsRef::Lower(offsets) => offsets.iter().map(|&at| u64::from(at)).collect(),
         OffsetsRef::Wide(offsets) => offsets.to_vec(),
     }
 }

@@ -1,6 +1,6 @@
 //! The entries of M for each front.
 
-use super::super::foreign::Columns;
+use super::super::faer_wrapper::Columns;
 use super::tree::Tree;
 use crate::direct::Factorable;
 use crate::parallel::both;

@@ -41,7 +41,7 @@ use super::sparse::SparseMatrix;
 use super::{Csr, build};
 use crate::backend::{Conversions, Products};
 use crate::error::Result;
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 use memory::Entry;
 use model::{COMPRESSED, Forecast};
 use std::time::Instant;
@@ -155,7 +155,7 @@ impl<T: Scalar, B: Products + Conversions, V: Scalar> Choice<T, B, V> {
 pub fn choose<T, V, B>(backend: &B, a: Csr<V, B>, options: &ChoiceOptions) -> Result<Choice<T, B, V>>
 where
     T: Scalar,
-    V: Scalar + Widen<T>,
+    V: Scalar + Promote<T>,
     B: Products + Conversions,
 {
     let (start, before) = (Instant::now(), backend.first_use_seconds());
@@ -173,7 +173,7 @@ fn decide<T, V, B>(
 ) -> Result<Choice<T, B, V>>
 where
     T: Scalar,
-    V: Scalar + Widen<T>,
+    V: Scalar + Promote<T>,
     B: Products + Conversions,
 {
     let model = backend.model();
@@ -244,7 +244,7 @@ const PROMISED: f64 = 0.25;
 fn by_model<T, V, B>(backend: &B, a: Csr<V, B>, best: &Forecast, csr: &Forecast) -> Result<Choice<T, B, V>>
 where
     T: Scalar,
-    V: Scalar + Widen<T>,
+    V: Scalar + Promote<T>,
     B: Products + Conversions,
 {
     let saved = 1.0 - best.time / csr.time;
@@ -290,7 +290,7 @@ fn recall<T, V, B>(
 ) -> Result<Choice<T, B, V>>
 where
     T: Scalar,
-    V: Scalar + Widen<T>,
+    V: Scalar + Promote<T>,
     B: Products + Conversions,
 {
     let csr = trials.iter().find_map(|trial| trial.product_seconds).unwrap_or(0.0);

@@ -5,7 +5,7 @@ use super::super::{Csr, build};
 use super::report::Trial;
 use crate::backend::{Backend, Conversions, Products, Replay};
 use crate::error::{Error, Result};
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 use std::time::Instant;
 
 /// Another format must take at most this fraction of CSR's time; a smaller gain may be noise.
@@ -81,7 +81,7 @@ pub(super) fn run<T, V, B>(
 ) -> Result<(Stored<T, B, V>, Vec<Trial>)>
 where
     T: Scalar,
-    V: Scalar + Widen<T>,
+    V: Scalar + Promote<T>,
     B: Products + Conversions,
 {
     let mut x = backend.zeros::<T>(a.columns())?;

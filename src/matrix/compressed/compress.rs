@@ -139,13 +139,13 @@ impl<V: Scalar, B: Conversions> Compressed<V, B> {
             distances: distances.as_ref().filter(|_| trusted && kinds.is_none()),
             values: values.as_ref().filter(|_| trusted && options.values),
         };
-        let narrow = options.values && narrow && size_of::<V::Narrow>() < size_of::<V>();
+        let narrow = options.values && narrow && size_of::<V::Lower>() < size_of::<V>();
         let sizes = match sizes {
             Some(sizes) => sizes,
             None => backend.compressed_sizes(a.parts(), longest, !plan.kinds && plan.distances.is_none())?,
         };
         let in_long = long_rows.entries();
-        let dealt = if narrow { size_of::<V::Narrow>() } else { size_of::<V>() };
+        let dealt = if narrow { size_of::<V::Lower>() } else { size_of::<V>() };
         let each = [size_of::<V>(), if plan.values.is_some() { 0 } else { dealt }, dealt];
         if is_uneven(&sizes, plan.quad_words(), (a.rows(), a.nonzeros(), in_long), each)
             && let Some(balanced) = Self::dealt(backend, a, narrow)?
@@ -176,8 +176,8 @@ impl<V: Scalar, B: Conversions> Compressed<V, B> {
         let places = balanced_places(a.nonzeros());
         let values = if narrow {
             let mut values = backend.buffer(places)?;
-            backend.compressed_deal(a.parts(), &mut tiles, ValuesMut::Narrow(&mut *values))?;
-            Values::Narrow(values)
+            backend.compressed_deal(a.parts(), &mut tiles, ValuesMut::Lower(&mut *values))?;
+            Values::Lower(values)
         } else {
             let mut values = backend.buffer(places)?;
             backend.compressed_deal(a.parts(), &mut tiles, ValuesMut::Full(&mut *values))?;
@@ -238,8 +238,8 @@ impl<V: Scalar, B: Conversions> Compressed<V, B> {
             Values::Codes(backend.upload(table.keys.clone())?)
         } else if narrow {
             let mut values = backend.buffer(places)?;
-            fill(ValuesMut::Narrow(&mut *values))?;
-            Values::Narrow(values)
+            fill(ValuesMut::Lower(&mut *values))?;
+            Values::Lower(values)
         } else {
             let mut values = backend.buffer(places)?;
             fill(ValuesMut::Full(&mut *values))?;
@@ -270,7 +270,7 @@ fn chunk_offsets<B: Conversions>(
     Ok(if most <= NARROW_LIMIT {
         let (mut places, mut of_words) = (backend.buffer(n)?, backend.buffer(n)?);
         backend.compressed_offsets::<u32>(&sizes.widths, words, &mut places, &mut of_words)?;
-        (Offsets::Narrow(places), Offsets::Narrow(of_words))
+        (Offsets::Lower(places), Offsets::Lower(of_words))
     } else {
         let (mut places, mut of_words) = (backend.buffer(n)?, backend.buffer(n)?);
         backend.compressed_offsets::<u64>(&sizes.widths, words, &mut places, &mut of_words)?;

@@ -16,7 +16,7 @@ use crate::backend::{
     balanced_bytes,
 };
 use crate::error::Result;
-use crate::scalar::{Element, Scalar, Widen};
+use crate::scalar::{Element, Promote, Scalar};
 
 /// A matrix stored in as few bytes as its repetitions allow, without losing a bit. Products then move fewer bytes, and
 /// bytes determine their time.
@@ -100,7 +100,7 @@ enum Columns<B: Backend> {
 /// The storage of values: codes of a table, the narrower type if that is lossless, or their own type.
 enum Values<V: Scalar, B: Backend> {
     Codes(B::Vec<V>),
-    Narrow(B::Vec<V::Narrow>),
+    Lower(B::Vec<V::Lower>),
     Full(B::Vec<V>),
 }
 
@@ -108,7 +108,7 @@ impl<V: Scalar, B: Backend> Values<V, B> {
     fn parts(&self) -> CompressedValues<'_, V, B> {
         match self {
             Values::Codes(values) => CompressedValues::Codes(&**values),
-            Values::Narrow(values) => CompressedValues::Narrow(&**values),
+            Values::Lower(values) => CompressedValues::Lower(&**values),
             Values::Full(values) => CompressedValues::Full(&**values),
         }
     }
@@ -116,14 +116,14 @@ impl<V: Scalar, B: Backend> Values<V, B> {
     fn bytes(&self) -> usize {
         match self {
             Values::Codes(values) | Values::Full(values) => B::len(&**values) * size_of::<V>(),
-            Values::Narrow(values) => B::len(&**values) * size_of::<V::Narrow>(),
+            Values::Lower(values) => B::len(&**values) * size_of::<V::Lower>(),
         }
     }
 
     fn describe(&self) -> String {
         match self {
             Values::Codes(values) => format!("values as codes of {}", B::len(&**values)),
-            Values::Narrow(_) => format!("values in {}", V::Narrow::NAME),
+            Values::Lower(_) => format!("values in {}", V::Lower::NAME),
             Values::Full(_) => format!("values in {}", V::NAME),
         }
     }
@@ -271,7 +271,7 @@ impl<V: Scalar, B: CompressedSteps> Compressed<V, B> {
         y: &mut B::Slice<T>,
     ) -> Result<()>
     where
-        V: Widen<T>,
+        V: Promote<T>,
         B: Products,
     {
         check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
@@ -296,7 +296,7 @@ impl<V: Scalar, B: Conversions> Compressed<V, B> {
         backend.compressed_lengths(self.parts(), counts)?;
         let mut offsets = Offsets::zeros(backend, self.rows + 1, self.nonzeros)?;
         match &mut offsets {
-            Offsets::Narrow(o) => backend.exclusive_scan(&lengths, o)?,
+            Offsets::Lower(o) => backend.exclusive_scan(&lengths, o)?,
             Offsets::Wide(o) => backend.exclusive_scan(&lengths, o)?,
         }
         let mut indices = backend.buffer(self.nonzeros)?;

@@ -121,7 +121,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
                 let Edge { rows: numbers, a: beside } = edge()?;
                 let edge = Edge { rows: numbers, a: beside.to_rounded(&Host)? };
                 if let Some((cycle, facts)) = build.grids(&own.to_rounded(backend)?, edge, rows, gathered)? {
-                    return made(AnyCycle::Narrow(cycle), facts);
+                    return made(AnyCycle::Lower(cycle), facts);
                 }
             } else if let Some((cycle, facts)) = build.grids(own, edge()?, rows, gathered)? {
                 return made(AnyCycle::Full(cycle), facts);
@@ -140,7 +140,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         let facts = MultigridFacts { levels: levels.facts.clone(), grid: false, scaled: false };
         if options.is_narrow::<T>() {
             let (cycle, facts) = build.cycle(levels, near_null, facts, |a| a.to_rounded(&Host))?;
-            made(AnyCycle::Narrow(cycle), facts)
+            made(AnyCycle::Lower(cycle), facts)
         } else {
             let (cycle, facts) = build.cycle(levels, near_null, facts, Ok)?;
             made(AnyCycle::Full(cycle), facts)
@@ -176,7 +176,7 @@ struct Build<'a, B: MultigridBackend, C> {
 
 impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
     /// The cycle, in the precision of `rounded`, and its levels.
-    fn cycle<T: Scalar, S: Scalar<Narrow = T::Narrow>>(
+    fn cycle<T: Scalar, S: Scalar<Lower = T::Lower>>(
         &self,
         levels: Levels<T>,
         near_null: Vec<T::Real>,

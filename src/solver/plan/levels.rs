@@ -7,7 +7,7 @@ use crate::matrix::Csr;
 use crate::multigrid;
 use crate::prices::budgets::{SMALL, device_setup};
 use crate::prices::multigrid::PRODUCTS_OF_LEVELS;
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 use crate::solver::SolverBackend;
 use crate::solver::hierarchy::{Levels, grids_pay, unknowns_a_node};
 use crate::solver::mesh::Mesh;
@@ -16,7 +16,7 @@ use std::time::Instant;
 
 impl<B: SolverBackend> Planner<'_, B> {
     /// The diagonals of a matrix on a grid, if multigrid is likely to be faster.
-    pub(super) fn suits_levels_of_a_grid<V: Scalar + Widen<T>, T: Scalar>(
+    pub(super) fn suits_levels_of_a_grid<V: Scalar + Promote<T>, T: Scalar>(
         &mut self,
         a: &Csr<V, B>,
     ) -> Result<Option<Diagonals>> {
@@ -52,7 +52,7 @@ impl<B: SolverBackend> Planner<'_, B> {
     }
 
     /// Multigrid for a large matrix that becomes Hermitian if its rows are scaled.
-    pub(super) fn levels_of_scaled_rows<V: Scalar + Widen<T>, T: Scalar>(
+    pub(super) fn levels_of_scaled_rows<V: Scalar + Promote<T>, T: Scalar>(
         &mut self,
         a: &Csr<V, B>,
     ) -> Result<Option<Levels<T, B>>> {
@@ -80,7 +80,7 @@ impl<B: SolverBackend> Planner<'_, B> {
     }
 
     /// Multigrid on a grid. If it can't be set up, the current preconditioner is kept.
-    pub(super) fn levels_of_a_grid<V: Scalar + Widen<T>, T: Scalar>(
+    pub(super) fn levels_of_a_grid<V: Scalar + Promote<T>, T: Scalar>(
         &mut self,
         a: &Csr<V, B>,
         diagonals: &Diagonals,
@@ -134,7 +134,7 @@ impl<B: SolverBackend> Planner<'_, B> {
     }
 
     /// Multigrid, if conjugate gradients are likely to take so many iterations that its setup pays.
-    pub(super) fn levels_of_a_mesh<V: Scalar + Widen<T>, T: Scalar>(
+    pub(super) fn levels_of_a_mesh<V: Scalar + Promote<T>, T: Scalar>(
         &mut self,
         a: &Csr<V, B>,
     ) -> Result<Option<Levels<T, B>>> {

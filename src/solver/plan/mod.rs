@@ -12,7 +12,7 @@ use super::hierarchy::{Known, Units};
 use super::iterated::Parts;
 use super::mesh::Mesh;
 use super::names::{Method, Precision, PreconditionerChoice as Name, chooses_format};
-use super::preconditioner::Setup;
+use super::preconditioner::AnyPreconditioner;
 use super::report::{Decision, Seconds};
 use super::stage::{Stage, iterated};
 use super::system::Stored;
@@ -79,17 +79,12 @@ impl<B: SolverBackend> Planner<'_, B> {
         // and fewer bytes are moved.
         let backend = self.backend;
         let narrow =
-            timed(
-                &mut self.notes.seconds.convert,
-                || {
-                    if auto { a.into_narrow(backend) } else { Ok(Err(a)) }
-                },
-            )?;
+            timed(&mut self.notes.seconds.convert, || if auto { a.into_lower(backend) } else { Ok(Err(a)) })?;
         match narrow {
             Ok(narrow) => {
-                let name = <T::Narrow as Element>::NAME;
+                let name = <T::Lower as Element>::NAME;
                 self.note(Decision::new("values", name, "it holds every value without loss"));
-                self.in_precision(narrow, Stored::Narrow)
+                self.in_precision(narrow, Stored::Lower)
             }
             Err(a) => self.in_precision(a, Stored::Full),
         }
@@ -100,7 +95,9 @@ impl<B: SolverBackend> Planner<'_, B> {
         let (backend, facts) = (self.backend, self.facts(a.nonzeros()));
         let (method, name) = (facts.first_method(), facts.named_or(Name::Jacobi));
         let known = known(self.wishes, self.units.as_ref());
-        let setup = timed(&mut self.notes.seconds.setup, || Setup::new(backend, &a, (method, name), known))?;
+        let setup = timed(&mut self.notes.seconds.setup, || {
+            AnyPreconditioner::new(backend, &a, (method, name), known)
+        })?;
         self.note(Decision::new("format", Csr::<T, B>::NAME, "its values can be replaced"));
         let stages = self.listed(candidates(&facts), setup, None)?;
         Ok(System { stored: Stored::Open(Box::new(a)), stages, facts, choice: None })
@@ -142,8 +139,8 @@ impl<B: SolverBackend> Planner<'_, B> {
     fn listed<T: Scalar>(
         &self,
         candidates: Vec<Candidate>,
-        chosen: Setup<T, B>,
-        beside: Option<Setup<T, B>>,
+        chosen: AnyPreconditioner<T, B>,
+        beside: Option<AnyPreconditioner<T, B>>,
     ) -> Result<Vec<Stage<T, B>>> {
         let (mut chosen, mut beside) = (Some(chosen), beside);
         let stage = |plan: Candidate| {

@@ -5,12 +5,12 @@ use super::{Planner, System};
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, SparseMatrix};
 use crate::operator::LinearOperator;
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 use crate::solver::SolverBackend;
 use crate::solver::choice::{AS_ASKED, Facts, candidates, in_half};
 use crate::solver::hierarchy::Known;
 use crate::solver::names::{Method, Precision, PreconditionerChoice as Name};
-use crate::solver::preconditioner::Setup;
+use crate::solver::preconditioner::AnyPreconditioner;
 use crate::solver::ready::Ready;
 use crate::solver::refined::Refined;
 use crate::solver::stage::Stage;
@@ -25,11 +25,11 @@ impl<B: SolverBackend> Planner<'_, B> {
     ) -> Result<System<T, B>>
     where
         T: Scalar,
-        V: Scalar + Widen<T>,
-        V::Narrow: Widen<T::Narrow>,
+        V: Scalar + Promote<T>,
+        V::Lower: Promote<T::Lower>,
     {
         let halves =
-            size_of::<T::Narrow>() < size_of::<T>() && self.facts(a.nonzeros()).first_method() == Method::Cg;
+            size_of::<T::Lower>() < size_of::<T>() && self.facts(a.nonzeros()).first_method() == Method::Cg;
         match self.wishes.precision {
             Precision::Mixed if halves => self.mixed(a, wrap),
             Precision::Auto if halves => self.either(a, wrap),
@@ -45,8 +45,8 @@ impl<B: SolverBackend> Planner<'_, B> {
     ) -> Result<System<T, B>>
     where
         T: Scalar,
-        V: Scalar + Widen<T>,
-        V::Narrow: Widen<T::Narrow>,
+        V: Scalar + Promote<T>,
+        V::Lower: Promote<T::Lower>,
     {
         let nonzeros = a.nonzeros();
         let Kept { operator, setup, rescue, hierarchy, polynomial, choice, .. } =
@@ -69,18 +69,19 @@ impl<B: SolverBackend> Planner<'_, B> {
     ) -> Result<System<T, B>>
     where
         T: Scalar,
-        V: Scalar + Widen<T>,
-        V::Narrow: Widen<T::Narrow>,
+        V: Scalar + Promote<T>,
+        V::Lower: Promote<T::Lower>,
     {
         let backend = self.backend;
-        let low = self.store::<V::Narrow, T::Narrow>(a.to_rounded(backend)?, false);
+        let low = self.store::<V::Lower, T::Lower>(a.to_rounded(backend)?, false);
         let refused = match &low {
-            Ok(kept) => matches!(kept.setup, Setup::NotPositiveDefinite(_)),
+            Ok(kept) => matches!(kept.setup, AnyPreconditioner::NotPositiveDefinite(_)),
             Err(error) => matches!(error, Error::Diagonal { .. }),
         };
         // If only rounding made a diagonal entry invalid, the precision is to blame and not the matrix.
-        let whole = || Setup::<T, B>::new(backend, &a, (Method::Cg, Name::Jacobi), Known::default());
-        if refused && !matches!(whole()?, Setup::NotPositiveDefinite(_)) {
+        let whole =
+            || AnyPreconditioner::<T, B>::new(backend, &a, (Method::Cg, Name::Jacobi), Known::default());
+        if refused && !matches!(whole()?, AnyPreconditioner::NotPositiveDefinite(_)) {
             return Err(Error::InvalidArgument(
                 "a diagonal entry is beyond the range of single precision; use precision double, or scale A and b"
                     .into(),
@@ -102,14 +103,13 @@ impl<B: SolverBackend> Planner<'_, B> {
     ) -> Result<System<T, B>>
     where
         T: Scalar,
-        V: Scalar + Widen<T>,
-        V::Narrow: Widen<T::Narrow>,
+        V: Scalar + Promote<T>,
+        V::Lower: Promote<T::Lower>,
     {
         let backend = self.backend;
-        match self.store::<V::Narrow, T::Narrow>(a.to_rounded(backend)?, false) {
-            Ok(Kept { setup: Setup::NotPositiveDefinite(_), .. }) | Err(Error::Diagonal { .. }) => {
-                self.full(a, wrap)
-            }
+        match self.store::<V::Lower, T::Lower>(a.to_rounded(backend)?, false) {
+            Ok(Kept { setup: AnyPreconditioner::NotPositiveDefinite(_), .. })
+            | Err(Error::Diagonal { .. }) => self.full(a, wrap),
             Ok(Kept { operator, setup, name, choice, .. }) => {
                 let mut refined = Some(self.refined(operator, setup)?);
                 let stage = |plan| match refined.take() {
@@ -127,10 +127,10 @@ impl<B: SolverBackend> Planner<'_, B> {
     /// The stage of refinement.
     fn refined<T: Scalar, V: Scalar>(
         &self,
-        operator: Box<dyn SparseMatrix<T::Narrow, B, V>>,
-        setup: Setup<T::Narrow, B>,
+        operator: Box<dyn SparseMatrix<T::Lower, B, V>>,
+        setup: AnyPreconditioner<T::Lower, B>,
     ) -> Result<Box<dyn Ready<T, B>>> {
-        let operator: Box<dyn LinearOperator<T::Narrow, B>> = operator;
+        let operator: Box<dyn LinearOperator<T::Lower, B>> = operator;
         let operator = Arc::from(operator);
         let setup = setup.on(self.backend, &operator)?;
         Ok(Box::new(Refined::new(self.backend, operator, setup, self.options)))

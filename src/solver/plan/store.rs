@@ -5,13 +5,13 @@ use crate::backend::PreconditionSteps;
 use crate::error::{Error, Result};
 use crate::matrix::{self, ChoiceOptions, ChoiceReport, Csr, Sell, SparseMatrix};
 use crate::report::bytes;
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 use crate::solver::SolverBackend;
 use crate::solver::choice::{CLASSICAL, GRIDS, Hierarchy, MESH, SYMMETRIZED};
 use crate::solver::forecast::{polynomial_may_pay, polynomial_pays};
 use crate::solver::many;
 use crate::solver::names::{AUTO, MEASURED, Method, PreconditionerChoice as Name, SINGLE_STEPS};
-use crate::solver::preconditioner::{Setup, single};
+use crate::solver::preconditioner::{AnyPreconditioner, single};
 use crate::solver::report::Decision;
 use std::time::Instant;
 
@@ -21,15 +21,19 @@ impl<B: SolverBackend> Planner<'_, B> {
     pub(super) fn store<V, T>(&mut self, a: Csr<V, B>, alone: bool) -> Result<Kept<T, B, V>>
     where
         T: Scalar,
-        V: Scalar + Widen<T>,
-        V::Narrow: Widen<T::Narrow>,
+        V: Scalar + Promote<T>,
+        V::Lower: Promote<T::Lower>,
     {
         let (backend, facts) = (self.backend, self.facts(a.nonzeros()));
         let (method, wish) = (facts.first_method(), facts.wish());
         let known = known(self.wishes, self.units.as_ref());
-        let mut setup =
-            timed(&mut self.notes.seconds.setup, || Setup::new(backend, &a, (method, wish), known))?;
-        let free = matches!((&setup, wish), (Setup::Jacobi(_) | Setup::Diagonal(_), Name::Auto));
+        let mut setup = timed(&mut self.notes.seconds.setup, || {
+            AnyPreconditioner::new(backend, &a, (method, wish), known)
+        })?;
+        let free = matches!(
+            (&setup, wish),
+            (AnyPreconditioner::Jacobi(_) | AnyPreconditioner::Diagonal(_), Name::Auto)
+        );
         let symmetrized = if alone && free { self.levels_of_scaled_rows::<V, T>(&a)? } else { None };
         let looked_for = alone && free && symmetrized.is_none();
         let on_grid = if looked_for { self.suits_levels_of_a_grid::<V, T>(&a)? } else { None };
@@ -37,7 +41,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         let levels = match (&setup, wish) {
             _ if symmetrized.is_some() => symmetrized.map(|levels| (levels, SYMMETRIZED)),
             _ if later.is_some() => None,
-            (Setup::Jacobi(_) | Setup::Diagonal(_), Name::Auto) if alone => {
+            (AnyPreconditioner::Jacobi(_) | AnyPreconditioner::Diagonal(_), Name::Auto) if alone => {
                 match on_grid.map_or(Ok(None), |found| self.levels_of_a_grid::<V, T>(&a, &found))? {
                     None => self.levels_of_a_mesh::<V, T>(&a)?.map(|levels| (levels, MESH)),
                     levels => levels.map(|levels| (levels, GRIDS)),
@@ -81,10 +85,10 @@ impl<B: SolverBackend> Planner<'_, B> {
         let start = Instant::now();
         let mut hierarchy = later.map(|why| Hierarchy { why, is_made: false });
         if let Some((levels, why)) = levels {
-            rescue = Some(std::mem::replace(&mut setup, Setup::Levels(levels)));
+            rescue = Some(std::mem::replace(&mut setup, AnyPreconditioner::Levels(levels)));
             (name, hierarchy) = (Name::Multigrid(Default::default()), Some(Hierarchy { why, is_made: true }));
         }
-        if let (Some(low), Setup::Jacobi(_)) = (low, &setup) {
+        if let (Some(low), AnyPreconditioner::Jacobi(_)) = (low, &setup) {
             let format = operator.format();
             match wish {
                 Name::ChebyshevSingle(steps) => {
@@ -108,18 +112,18 @@ impl<B: SolverBackend> Planner<'_, B> {
     }
 
     /// Returns whether a polynomial in half the precision may be faster: if vectors and matrix do not fit in a cache.
-    fn may_pay<V: Scalar + Widen<T>, T: Scalar>(&self, a: &Csr<V, B>) -> bool {
+    fn may_pay<V: Scalar + Promote<T>, T: Scalar>(&self, a: &Csr<V, B>) -> bool {
         let (rows, nonzeros) = (a.rows(), a.nonzeros());
         <B as PreconditionSteps>::IS_DEVICE
             && self.facts(nonzeros).first_method() == Method::Cg
-            && size_of::<T::Narrow>() < size_of::<T>()
+            && size_of::<T::Lower>() < size_of::<T>()
             && !in_one_call::<V, T, B>(self.backend, rows, nonzeros)
             && polynomial_may_pay::<T>(rows, self.products(rows))
     }
 
     /// Chooses the format: the one that persistent iterations need if the backend has them, else by the model or, if the
     /// caller asks for that, by trial.
-    fn automatic<V: Scalar + Widen<T>, T: Scalar>(&self, a: Csr<V, B>) -> Result<Chosen<T, B, V>> {
+    fn automatic<V: Scalar + Promote<T>, T: Scalar>(&self, a: Csr<V, B>) -> Result<Chosen<T, B, V>> {
         let (backend, facts) = (self.backend, self.facts(a.nonzeros()));
         let cg = facts.first_method() == Method::Cg;
         if cg && backend.cg_persists::<V, T>(a.rows(), a.nonzeros()) {
@@ -147,7 +151,7 @@ impl<B: SolverBackend> Planner<'_, B> {
 }
 
 /// Returns whether the backend has persistent iterations for such a system.
-pub(in crate::solver) fn in_one_call<V: Scalar + Widen<T>, T: Scalar, B: SolverBackend>(
+pub(in crate::solver) fn in_one_call<V: Scalar + Promote<T>, T: Scalar, B: SolverBackend>(
     backend: &B,
     rows: usize,
     nonzeros: usize,
@@ -158,9 +162,9 @@ pub(in crate::solver) fn in_one_call<V: Scalar + Widen<T>, T: Scalar, B: SolverB
 /// A matrix in its format, with its preconditioner.
 pub(super) struct Kept<T: Scalar, B: SolverBackend, V: Scalar> {
     pub(super) operator: Box<dyn SparseMatrix<T, B, V>>,
-    pub(super) setup: Setup<T, B>,
+    pub(super) setup: AnyPreconditioner<T, B>,
     /// The fallback if a preconditioner that the solver chose fails.
-    pub(super) rescue: Option<Setup<T, B>>,
+    pub(super) rescue: Option<AnyPreconditioner<T, B>>,
     /// Multigrid that was chosen, either made or to be made later.
     pub(super) hierarchy: Option<Hierarchy>,
     /// The steps of the polynomial that was chosen.

@@ -99,7 +99,7 @@ pub fn example<T: Scalar>() -> Csr<T> {
 pub fn entries<V: Scalar>(a: &Csr<V>) -> Vec<(usize, usize, V)> {
     let parts = a.parts();
     let offsets: Vec<usize> = match parts.offsets {
-        residua::backend::OffsetsRef::Narrow(o) => o.iter().map(|&o| o as usize).collect(),
+        residua::backend::OffsetsRef::Lower(o) => o.iter().map(|&o| o as usize).collect(),
         residua::backend::OffsetsRef::Wide(o) => o.iter().map(|&o| o as usize).collect(),
     };
     (0..a.rows())

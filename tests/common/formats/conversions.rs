@@ -200,7 +200,7 @@ fn same_arrays<T: Scalar, B: Conversions>(backend: &B, a: &Csr<T>, device: &Csr<
     use residua::matrix::{Coo, Csc, Dia, Ell, Hybrid, Jds};
     fn numbers<B: Conversions>(backend: &B, offsets: OffsetsRef<'_, B>) -> Vec<u64> {
         match offsets {
-            OffsetsRef::Narrow(o) => backend.download(o).unwrap().into_iter().map(u64::from).collect(),
+            OffsetsRef::Lower(o) => backend.download(o).unwrap().into_iter().map(u64::from).collect(),
             OffsetsRef::Wide(o) => backend.download(o).unwrap(),
         }
     }

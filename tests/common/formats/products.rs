@@ -6,13 +6,13 @@ use num_complex::Complex;
 use residua::Csr;
 use residua::backend::{Conversions, Op, Products, VectorOps};
 use residua::matrix::{self, Sell, SparseMatrix};
-use residua::scalar::{Scalar, Widen};
+use residua::scalar::{Promote, Scalar};
 
 /// A matrix in any format.
 pub type Stored<T, B, V> = Box<dyn SparseMatrix<T, B, V>>;
 
 /// The matrix in every format that can store it, and in SELL with other slices.
-pub fn stored<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
+pub fn stored<V: Scalar + Promote<T>, T: Scalar, B: Products + Conversions>(
     backend: &B,
     a: &Csr<V, B>,
 ) -> Vec<(String, Stored<T, B, V>)> {
@@ -31,7 +31,7 @@ pub fn stored<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
 }
 
 /// Products with op(A), with and without y, compared with a sum entry by entry.
-pub fn products<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(backend: &B) {
+pub fn products<V: Scalar + Promote<T>, T: Scalar, B: Products + Conversions>(backend: &B) {
     products_of::<V, T, B>(
         backend,
         ragged(),
@@ -40,7 +40,7 @@ pub fn products<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(back
 }
 
 /// Checks products with these matrices, alphas and betas.
-pub fn products_of<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
+pub fn products_of<V: Scalar + Promote<T>, T: Scalar, B: Products + Conversions>(
     backend: &B,
     matrices: Vec<(&str, Csr<V>)>,
     factors: &[(f64, f64)],
@@ -144,12 +144,12 @@ pub fn fused_of<T: Scalar, B: Products + Conversions + VectorOps>(
 
 /// Products with several vectors equal those with one vector at a time, up to rounding, for ragged matrices and any
 /// number of vectors.
-pub fn blocks<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(backend: &B) {
+pub fn blocks<V: Scalar + Promote<T>, T: Scalar, B: Products + Conversions>(backend: &B) {
     blocks_of::<V, T, B>(backend, ragged());
 }
 
 /// Checks products with several vectors for these matrices.
-pub fn blocks_of<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
+pub fn blocks_of<V: Scalar + Promote<T>, T: Scalar, B: Products + Conversions>(
     backend: &B,
     matrices: Vec<(&str, Csr<V>)>,
 ) {

@@ -5,7 +5,7 @@ use crate::random::Random;
 use num_complex::Complex;
 use num_traits::{Float, Zero};
 use residua::backend::{Backend, Gemv, MOST_OF_BLOCK, Op, ScatteredBlocks};
-use residua::scalar::{Real, Widen};
+use residua::scalar::{Promote, Real};
 use residua::{Csr, Scalar};
 
 /// Blocks of random unknowns, of every possible size.
@@ -44,7 +44,7 @@ fn case<T: Scalar, B: Able>(backend: &B, unknowns: usize, decades: f64, hermitia
     let entries = blocks.iter().map(|block| block.len().pow(2)).sum::<usize>();
     assert_eq!((there.count(), there.unknowns(), there.entries()), (blocks.len(), unknowns, entries));
     let mut units = backend.zeros::<T::Real>(blocks.len()).unwrap();
-    let mut values = backend.zeros::<T::Narrow>(entries).unwrap();
+    let mut values = backend.zeros::<T::Lower>(entries).unwrap();
     let on = a.to_backend(backend).unwrap();
     let scales_there = backend.upload(scales.clone()).unwrap();
     // A fraction of the diagonal is added if the sums of the entries outside of the blocks are not.
@@ -119,12 +119,12 @@ fn matrix<T: Scalar>(
 }
 
 /// Entry (i, j) of each block at [i][j].
-fn dense_of<T: Scalar>(blocks: &[Vec<u32>], units: &[T::Real], values: &[T::Narrow]) -> Vec<Vec<Vec<T>>> {
+fn dense_of<T: Scalar>(blocks: &[Vec<u32>], units: &[T::Real], values: &[T::Lower]) -> Vec<Vec<Vec<T>>> {
     let mut start = 0;
     let of_block = |(block, &unit): (&Vec<u32>, &T::Real)| {
         let (size, first) = (block.len(), start);
         start += size * size;
-        let at = |i: usize, j: usize| Widen::<T>::widen(values[first + j * size + i]) * T::from_real(unit);
+        let at = |i: usize, j: usize| Promote::<T>::widen(values[first + j * size + i]) * T::from_real(unit);
         assert_eq!(unit.to_f64().log2().fract(), 0.0, "a unit is a power of two");
         (0..size).map(|i| (0..size).map(|j| at(i, j)).collect()).collect()
     };
@@ -164,7 +164,7 @@ fn check_inverse<T: Scalar>(
 
 /// Units and values of inverses.
 type Inverses<'a, T, B> =
-    (&'a <B as Backend>::Slice<<T as Scalar>::Real>, &'a <B as Backend>::Slice<<T as Scalar>::Narrow>);
+    (&'a <B as Backend>::Slice<<T as Scalar>::Real>, &'a <B as Backend>::Slice<<T as Scalar>::Lower>);
 
 fn products<T: Scalar, B: Able>(
     backend: &B,

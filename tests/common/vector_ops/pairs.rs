@@ -4,14 +4,14 @@ use super::{Wide, close, epsilon, same, sum, wide};
 use crate::random::Random;
 use num_complex::Complex;
 use residua::backend::{CgStatus, PairLayout, PairScalars, ScalarLayout, Slot, VectorOps};
-use residua::scalar::{Real, Scalar, Widen};
+use residua::scalar::{Promote, Real, Scalar};
 
 /// A value rounded to the type of the basis.
 fn stored<S: Scalar, T: Scalar>(x: T) -> S {
     S::from_parts(x.re().to_f64(), x.im().to_f64()).unwrap()
 }
 
-fn vectors_case<S: Scalar + Widen<T>, T: Scalar, B: VectorOps>(b: &B, count: usize, n: usize) {
+fn vectors_case<S: Scalar + Promote<T>, T: Scalar, B: VectorOps>(b: &B, count: usize, n: usize) {
     let mut random = Random((77 * count + n) as u64);
     let what = format!("{} in {}, {count} vectors of {n}", T::NAME, S::NAME);
     // Room for two more vectors, and an element before and after the basis that must not be changed.
@@ -75,7 +75,7 @@ fn vectors_case<S: Scalar + Widen<T>, T: Scalar, B: VectorOps>(b: &B, count: usi
         let on_first = -wide(factors[2 * width]) * wide(fresh(0)[i]);
         let (exact, size) = sum(terms(1, w_2[i]).into_iter().chain([on_first]));
         close::<S>(fresh(1)[i], exact / 1.5, size / 1.5, &told);
-        assert!(newest[i] == <S as Widen<T>>::widen(fresh(1)[i]), "{told} of the wide copy");
+        assert!(newest[i] == <S as Promote<T>>::widen(fresh(1)[i]), "{told} of the wide copy");
     }
     for (k, &square) in squares.iter().enumerate() {
         let (exact, size) = sum(fresh(k).iter().map(|&x| wide(x).norm_sqr().into()));
@@ -93,7 +93,7 @@ fn vectors_case<S: Scalar + Widen<T>, T: Scalar, B: VectorOps>(b: &B, count: usi
 }
 
 /// GMRES by pairs on a small dense matrix: the residual according to the recurrence is that of b - A x.
-fn process_case<S: Scalar + Widen<T>, T: Scalar, B: VectorOps>(b: &B, columns: usize) {
+fn process_case<S: Scalar + Promote<T>, T: Scalar, B: VectorOps>(b: &B, columns: usize) {
     let (n, mut random) = (48, Random(columns as u64));
     let what = format!("{} in {}, {columns} columns", T::NAME, S::NAME);
     let mut a: Vec<T> = random.vector::<T>(n * n).into_iter().map(|x| x * T::from_f64(0.2)).collect();

@@ -14,7 +14,7 @@ use crate::backend::RowExtent;
 use crate::backend::cuda::chip::{Chip, LARGEST_CLUSTER};
 use crate::backend::cuda::shape::{Shape, bytes_of};
 use crate::backend::cuda::tuning::{self, CsrBlock, CsrWay, Histogram};
-use crate::scalar::{Element, Scalar, Widen};
+use crate::scalar::{Element, Promote, Scalar};
 use num_complex::Complex;
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -285,7 +285,7 @@ fn of_scalar<T: Scalar>(asked: &mut Asked) {
     }
     asked.add(typed::<T>("gather_sum.cu").with("SOURCE", "u32"));
     asked.all(["0", "1"].map(|single| typed::<T>("staged_sum.cu").with("SINGLE", single)));
-    asked.add(typed::<T>("precision.cu").with("NARROW", T::Narrow::NAME));
+    asked.add(typed::<T>("precision.cu").with("NARROW", T::Lower::NAME));
     asked.all([tuning::FEW_ROWS, 0].map(|class| typed::<T>("basis.cu").class(class)));
     asked.all(tuning::project_classes(bytes).map(|class| typed::<T>("basis_project.cu").class(class)));
     batches::<T>(asked);
@@ -309,7 +309,7 @@ fn of_scalar<T: Scalar>(asked: &mut Asked) {
     asked.all(tuning::SORTED_CLASSES.map(|class| of("spgemm_sorted.cu").class(class)));
     asked.all(tuning::SMOOTHED_UNITS.map(|class| of("smoothed_rows.cu").class(class)));
     asked.all(tuning::ROW_UNITS.map(|class| of("spgemm_rows.cu").class(class)));
-    let inverses = typed::<T>("group_inverses.cu").with("NARROW", T::Narrow::NAME).with("OFFSET", "u32");
+    let inverses = typed::<T>("group_inverses.cu").with("NARROW", T::Lower::NAME).with("OFFSET", "u32");
     asked.add(inverses.with("TARGET", "u32").class(tuning::ONE_CLASS));
 
     compressing::<T>(asked);
@@ -374,7 +374,7 @@ fn compressing<V: Scalar>(asked: &mut Asked) {
 }
 
 /// Adds products and Krylov steps of vectors of T with a matrix of V.
-fn of_matrix<T: Scalar, V: Scalar + Widen<T>>(asked: &mut Asked) {
+fn of_matrix<T: Scalar, V: Scalar + Promote<T>>(asked: &mut Asked) {
     let of = |file| typed::<T>(file).with("STORED", V::NAME);
     let files = ["compressed_balanced.cu", "coo.cu", "csr_binned.cu", "pair_products.cu", "pair_update.cu"];
     asked.all(files.map(of));
@@ -422,7 +422,11 @@ fn of_matrix<T: Scalar, V: Scalar + Widen<T>>(asked: &mut Asked) {
 }
 
 /// Adds the products in CSR for rows of these lengths.
-fn csr<T: Scalar, V: Scalar + Widen<T>>(asked: &mut Asked, longest: usize, (rows, nonzeros): (usize, usize)) {
+fn csr<T: Scalar, V: Scalar + Promote<T>>(
+    asked: &mut Asked,
+    longest: usize,
+    (rows, nonzeros): (usize, usize),
+) {
     let of = |file| typed::<T>(file).with("STORED", V::NAME).with("OFFSET", "u32");
     let fullest = (32 * nonzeros / rows).max(longest) as u64;
     let extent = RowExtent { longest: longest as u64, fullest };

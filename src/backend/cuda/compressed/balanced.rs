@@ -7,7 +7,7 @@ use crate::backend::{
     BALANCED_TILE, Backend, CompressedValues, CsrParts, OffsetsRef, Products, ValuesMut, balanced_places,
 };
 use crate::error::Result;
-use crate::scalar::{Element, Scalar, Widen};
+use crate::scalar::{Element, Promote, Scalar};
 
 mod kernel {
     use super::*;
@@ -109,13 +109,13 @@ impl Cuda {
         }
         match values {
             ValuesMut::Codes => self.no_kernel("entries dealt out evenly with values as codes"),
-            ValuesMut::Narrow(values) => deal!(values),
+            ValuesMut::Lower(values) => deal!(values),
             ValuesMut::Full(values) => deal!(values),
         }
     }
 
     #[allow(clippy::too_many_arguments)]
-    pub(super) fn balanced_product<V: Scalar + Widen<T>, T: Scalar>(
+    pub(super) fn balanced_product<V: Scalar + Promote<T>, T: Scalar>(
         self,
         rows: usize,
         a: &Balanced,
@@ -153,7 +153,7 @@ impl Cuda {
         }
         match values {
             CompressedValues::Codes(_) => self.no_kernel("entries dealt out evenly with values as codes"),
-            CompressedValues::Narrow(values) => multiply!(V::Narrow, values),
+            CompressedValues::Lower(values) => multiply!(V::Lower, values),
             CompressedValues::Full(values) => multiply!(V, values),
         }
     }
@@ -174,9 +174,9 @@ impl Cuda {
         let shape = tuning::compressed_blocks(a.count() as usize, false).class(0);
         match from {
             CompressedValues::Codes(_) => self.no_kernel("entries dealt out evenly with values as codes"),
-            CompressedValues::Narrow(from) => kernel::balanced_to_csr::<V, V::Narrow>(
-                self, shape, &a.tiles, &a.codes, from, columns, values,
-            ),
+            CompressedValues::Lower(from) => {
+                kernel::balanced_to_csr::<V, V::Lower>(self, shape, &a.tiles, &a.codes, from, columns, values)
+            }
             CompressedValues::Full(from) => {
                 kernel::balanced_to_csr::<V, V>(self, shape, &a.tiles, &a.codes, from, columns, values)
             }

@@ -170,7 +170,7 @@ impl Cuda {
             let mut offsets = self.uninitialised::<u32>(n + 1)?;
             exclusive_scan(self, &lengths, &mut offsets)?;
             let total = self.value(offsets.part(n..n + 1))?;
-            LongRows::Held(rows, Offsets::Narrow(offsets), total as usize)
+            LongRows::Held(rows, Offsets::Lower(offsets), total as usize)
         } else {
             let mut offsets = self.uninitialised::<u64>(n + 1)?;
             exclusive_scan(self, &lengths, &mut offsets)?;
@@ -451,7 +451,7 @@ impl CompressedSteps for Cuda {
         }
         match values {
             ValuesMut::Codes => fill!(V, None),
-            ValuesMut::Narrow(values) => fill!(V::Narrow, Some(values)),
+            ValuesMut::Lower(values) => fill!(V::Lower, Some(values)),
             ValuesMut::Full(values) => fill!(V, Some(values)),
         }
     }

@@ -6,7 +6,7 @@ use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::{CompressedValues, KindParts, OffsetsRef, Products, SectionParts};
 use crate::error::Result;
-use crate::scalar::{Element, Scalar, Widen};
+use crate::scalar::{Element, Promote, Scalar};
 
 mod kernel {
     use super::*;
@@ -26,7 +26,7 @@ mod kernel {
 }
 
 impl Cuda {
-    pub(super) fn compressed_kinds_stored<V: Scalar + Widen<T>, T: Scalar>(
+    pub(super) fn compressed_kinds_stored<V: Scalar + Promote<T>, T: Scalar>(
         self,
         rows: usize,
         (sections, kinds): (SectionParts<'_, V, Self>, KindParts<'_, Self>),
@@ -35,7 +35,7 @@ impl Cuda {
         target: Target<'_, T>,
     ) -> Result<()> {
         match sections.values {
-            CompressedValues::Narrow(values) => {
+            CompressedValues::Lower(values) => {
                 self.compressed_kinds_stored_of(rows, (sections, kinds), values, x, y, target)
             }
             CompressedValues::Full(values) => {

@@ -19,7 +19,7 @@ use crate::backend::{
 };
 use crate::backend::{CompressedValues, VectorOps};
 use crate::error::{Error, Result};
-use crate::scalar::{Element, Scalar, Widen};
+use crate::scalar::{Element, Promote, Scalar};
 
 mod kernel {
     use super::*;
@@ -158,7 +158,7 @@ macro_rules! with_stored {
                 let $stored: Option<&Slice<V>> = None;
                 $body
             }
-            CompressedValues::Narrow(values) => {
+            CompressedValues::Lower(values) => {
                 let $stored = Some(values);
                 $body
             }
@@ -179,7 +179,7 @@ enum Target<'a, T: Scalar> {
 }
 
 impl Cuda {
-    pub(super) fn compressed_product<V: Scalar + Widen<T>, T: Scalar>(
+    pub(super) fn compressed_product<V: Scalar + Promote<T>, T: Scalar>(
         self,
         a: CompressedParts<'_, V, Self>,
         Gemv { op, alpha, x, beta, y }: Gemv<'_, T, Self>,
@@ -192,7 +192,7 @@ impl Cuda {
         a.long.map_or(Ok(()), |long| self.compressed_add_long(long, conjugate, alpha, x, y))
     }
 
-    pub(super) fn compressed_product_dot<V: Scalar + Widen<T>, T: Scalar>(
+    pub(super) fn compressed_product_dot<V: Scalar + Promote<T>, T: Scalar>(
         self,
         a: CompressedParts<'_, V, Self>,
         x: &Slice<T>,
@@ -212,7 +212,7 @@ impl Cuda {
     }
 
     /// A step of Chebyshev's iteration, if all rows are parts of one stencil.
-    pub(super) fn compressed_product_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+    pub(super) fn compressed_product_chebyshev<V: Scalar + Promote<T>, T: Scalar>(
         self,
         a: CompressedParts<'_, V, Self>,
         step: ChebyshevStep<'_, T, Self>,
@@ -225,7 +225,7 @@ impl Cuda {
         Ok(true)
     }
 
-    fn compressed_body<V: Scalar + Widen<T>, T: Scalar>(
+    fn compressed_body<V: Scalar + Promote<T>, T: Scalar>(
         self,
         a: CompressedParts<'_, V, Self>,
         x: &Slice<T>,
@@ -268,7 +268,7 @@ impl Cuda {
             CompressedBody::Sections(
                 s @ SectionParts {
                     columns: CompressedColumns::Kinds(kinds),
-                    values: CompressedValues::Narrow(_) | CompressedValues::Full(_),
+                    values: CompressedValues::Lower(_) | CompressedValues::Full(_),
                     ..
                 },
             ) => self.compressed_kinds_stored(a.rows, (s, kinds), x, y, target),
@@ -291,7 +291,7 @@ impl Cuda {
         }
     }
 
-    fn compressed_add_long<V: Scalar + Widen<T>, T: Scalar>(
+    fn compressed_add_long<V: Scalar + Promote<T>, T: Scalar>(
         self,
         long: LongParts<'_, V, Self>,
         conjugate: u32,

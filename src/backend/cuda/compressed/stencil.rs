@@ -9,7 +9,7 @@ use crate::backend::cuda::tuning::{CompressedGrid, GridEnd, GridStencil};
 use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::{ChebyshevStep, STENCIL_PLACES, StencilParts};
 use crate::error::Result;
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 
 /// Marks a missing kind.
 const NO_KIND: u32 = 256;
@@ -94,7 +94,7 @@ struct OnGrid<'a, T: Scalar> {
 impl<'a, T: Scalar> OnGrid<'a, T> {
     /// Returns the arguments for vectors at these addresses; `None` if the rows are not those of a grid, or if products
     /// by kinds of rows are faster.
-    fn new<V: Scalar + Widen<T>>(
+    fn new<V: Scalar + Promote<T>>(
         chip: Chip,
         (kind_of, a): (&'a Slice<u8>, &StencilParts<'a, V, Cuda>),
         vectors: &[u64],
@@ -120,7 +120,7 @@ impl<'a, T: Scalar> OnGrid<'a, T> {
     }
 }
 
-fn numbers<V: Scalar + Widen<T>, T: Scalar>(
+fn numbers<V: Scalar + Promote<T>, T: Scalar>(
     a: &StencilParts<'_, V, Cuda>,
     conjugate: bool,
 ) -> Constants<T, STENCIL_PLACES> {
@@ -139,7 +139,7 @@ struct Laid<T: Scalar> {
 }
 
 impl<T: Scalar> Laid<T> {
-    fn new<V: Scalar + Widen<T>>(rows: usize, a: StencilParts<'_, V, Cuda>, conjugate: bool) -> Self {
+    fn new<V: Scalar + Promote<T>>(rows: usize, a: StencilParts<'_, V, Cuda>, conjugate: bool) -> Self {
         let StencilParts { line, plane, places, whole, .. } = a;
         let (shape, count) = tuning::compressed_stencil::<T>(rows, (places, line));
         // As `Grid` in the kernel: each thread has `count` rows, one grid line apart.
@@ -163,7 +163,7 @@ impl<T: Scalar> Laid<T> {
 }
 
 impl Cuda {
-    pub(super) fn compressed_stencil<V: Scalar + Widen<T>, T: Scalar>(
+    pub(super) fn compressed_stencil<V: Scalar + Promote<T>, T: Scalar>(
         self,
         (rows, columns): (usize, usize),
         of: &Slice<u8>,
@@ -219,7 +219,7 @@ impl Cuda {
         }
     }
 
-    pub(super) fn compressed_stencil_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+    pub(super) fn compressed_stencil_chebyshev<V: Scalar + Promote<T>, T: Scalar>(
         self,
         rows: usize,
         of: &Slice<u8>,

@@ -334,12 +334,12 @@ fn as_wide_as_needed(
         )));
     }
     match offsets {
-        Offsets::Narrow(_) if fits => Ok(offsets),
+        Offsets::Lower(_) if fits => Ok(offsets),
         Offsets::Wide(_) if !fits => Ok(offsets),
         other => {
             let offsets = other.download(&cuda)?;
             Ok(if fits {
-                Offsets::Narrow(cuda.upload(offsets.into_iter().map(|o| o as u32).collect())?)
+                Offsets::Lower(cuda.upload(offsets.into_iter().map(|o| o as u32).collect())?)
             } else {
                 Offsets::Wide(cuda.upload(offsets.into_iter().map(|o| o as u64).collect())?)
             })
@@ -356,7 +356,7 @@ fn describe<T: Scalar>(
     entries: c_int,
 ) -> Result<Opaque> {
     let (starts, offset_type) = match offsets {
-        Offsets::Narrow(offsets) => (offsets.address(), INTEGER_32),
+        Offsets::Lower(offsets) => (offsets.address(), INTEGER_32),
         Offsets::Wide(offsets) => (offsets.address(), INTEGER_64),
     };
     let (kind, view) = kind_of(kind, T::COMPLEX);

@@ -42,9 +42,7 @@ pub(super) fn reach(
     // A push reads no offsets, but the kernel's file is compiled for their type.
     let indices = rows.indices;
     match rows.offsets {
-        OffsetsRef::Narrow(_) => {
-            kernels::part_push::<u32>(cuda, shape, indices, queue, queued, seen, reached)
-        }
+        OffsetsRef::Lower(_) => kernels::part_push::<u32>(cuda, shape, indices, queue, queued, seen, reached),
         OffsetsRef::Wide(_) => kernels::part_push::<u64>(cuda, shape, indices, queue, queued, seen, reached),
     }
 }

@@ -111,7 +111,7 @@ pub(super) fn permute_rows<V: Element>(
     Error::check_dimension("length of the numbering", a.rows, numbers.0.len())?;
     Error::check_dimension("length of the inverse numbering", a.columns, numbers.1.len())?;
     match (a.offsets, new_offsets) {
-        (OffsetsRef::Narrow(old), OffsetsRef::Narrow(new)) => {
+        (OffsetsRef::Lower(old), OffsetsRef::Lower(new)) => {
             gather_rows(cuda, a, old, numbers, new, indices, values)
         }
         (OffsetsRef::Wide(old), OffsetsRef::Wide(new)) => {

@@ -8,7 +8,7 @@ use crate::backend::cuda::tuning::{self, CsrBlock};
 use crate::backend::cuda::vector::check_block;
 use crate::backend::{CsrParts, OffsetsRef, VectorOps};
 use crate::error::Result;
-use crate::scalar::{Element, Scalar, Widen};
+use crate::scalar::{Element, Promote, Scalar};
 
 mod kernel {
     use super::*;
@@ -75,7 +75,7 @@ mod kernel {
 }
 
 /// Uses one pass if tiles have whole rows; a second launch then adds up the blocks' sums.
-pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
+pub(super) fn product_dot<V: Promote<T>, T: Scalar>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
     x: &Slice<T>,
@@ -115,7 +115,7 @@ pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
     }
 }
 
-pub(super) fn product<V: Widen<T>, T: Scalar>(
+pub(super) fn product<V: Promote<T>, T: Scalar>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
     vectors: usize,

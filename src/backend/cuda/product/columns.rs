@@ -7,7 +7,7 @@ use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::{EllParts, JdsParts, OffsetsRef, SellParts, VectorOps};
 use crate::error::Result;
-use crate::scalar::{Element, Scalar, Widen};
+use crate::scalar::{Element, Promote, Scalar};
 
 mod kernel {
     use super::*;
@@ -79,7 +79,7 @@ mod kernel {
     }
 }
 
-pub(super) fn ell<V: Widen<T>, T: Scalar>(
+pub(super) fn ell<V: Promote<T>, T: Scalar>(
     cuda: Cuda,
     a: EllParts<'_, V, Cuda>,
     form: Form<'_, T>,
@@ -92,7 +92,7 @@ pub(super) fn ell<V: Widen<T>, T: Scalar>(
     )
 }
 
-pub(super) fn jds<V: Widen<T>, T: Scalar>(
+pub(super) fn jds<V: Promote<T>, T: Scalar>(
     cuda: Cuda,
     a: JdsParts<'_, V, Cuda>,
     form: Form<'_, T>,
@@ -120,7 +120,7 @@ fn lengths<'a, V: Element>(a: &SellParts<'a, V, Cuda>) -> Option<&'a Slice<u32>>
     (a.columns > u32::MAX as usize).then_some(a.lengths)
 }
 
-pub(super) fn sell<V: Widen<T>, T: Scalar>(
+pub(super) fn sell<V: Promote<T>, T: Scalar>(
     cuda: Cuda,
     a: SellParts<'_, V, Cuda>,
     form: Form<'_, T>,
@@ -135,7 +135,7 @@ pub(super) fn sell<V: Widen<T>, T: Scalar>(
     )
 }
 
-pub(super) fn sell_dot<V: Widen<T>, T: Scalar>(
+pub(super) fn sell_dot<V: Promote<T>, T: Scalar>(
     cuda: Cuda,
     a: SellParts<'_, V, Cuda>,
     x: &Slice<T>,

@@ -6,7 +6,7 @@ use crate::backend::cuda::launch::kernels;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, tuning};
 use crate::error::Result;
-use crate::scalar::{Element, Scalar, Widen};
+use crate::scalar::{Element, Promote, Scalar};
 
 mod kernel {
     use super::*;
@@ -39,7 +39,7 @@ mod kernel {
 }
 
 /// y = beta y, before products are added. Returns the operands for the rest of the operation.
-fn scaled<'a, V: Widen<T>, T: Scalar>(cuda: Cuda, form: Form<'a, T>) -> Result<Form<'a, T>> {
+fn scaled<'a, V: Promote<T>, T: Scalar>(cuda: Cuda, form: Form<'a, T>) -> Result<Form<'a, T>> {
     if form.beta != T::one() {
         let n = form.y.len();
         let shape = tuning::row_shape(cuda.0.chip, n);
@@ -48,7 +48,7 @@ fn scaled<'a, V: Widen<T>, T: Scalar>(cuda: Cuda, form: Form<'a, T>) -> Result<F
     Ok(Form { beta: T::one(), ..form })
 }
 
-pub(super) fn product<V: Widen<T>, T: Scalar>(
+pub(super) fn product<V: Promote<T>, T: Scalar>(
     cuda: Cuda,
     a: CooParts<'_, V, Cuda>,
     form: Form<'_, T>,
@@ -64,7 +64,7 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
     Ok(())
 }
 
-pub(super) fn by_atomics<V: Widen<T>, T: Scalar>(
+pub(super) fn by_atomics<V: Promote<T>, T: Scalar>(
     cuda: Cuda,
     a: CooParts<'_, V, Cuda>,
     form: Form<'_, T>,

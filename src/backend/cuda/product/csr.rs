@@ -8,7 +8,7 @@ use crate::backend::cuda::tuning::{self, CsrWay};
 use crate::backend::cuda::{Cuda, capture};
 use crate::backend::{Backend, ChebyshevStep, CsrParts, OffsetsRef, RowBins, RowExtent, VectorOps};
 use crate::error::Result;
-use crate::scalar::{Element, Scalar, Widen};
+use crate::scalar::{Element, Promote, Scalar};
 
 mod kernel {
     use super::*;
@@ -226,7 +226,7 @@ fn way<V: Element>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>) -> Result<CsrWay> {
     tuning::csr_way::<V>(extent, a.rows, a.values.len(), || scattered(cuda, a))
 }
 
-pub(super) fn product<V: Widen<T>, T: Scalar>(
+pub(super) fn product<V: Promote<T>, T: Scalar>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
     form: Form<'_, T>,
@@ -235,7 +235,7 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
     run(cuda, way, a, form)
 }
 
-pub(super) fn product_by<V: Widen<T>, T: Scalar>(
+pub(super) fn product_by<V: Promote<T>, T: Scalar>(
     cuda: Cuda,
     algorithm: CsrAlgorithm,
     a: CsrParts<'_, V, Cuda>,
@@ -254,7 +254,7 @@ pub(super) fn product_by<V: Widen<T>, T: Scalar>(
     run(cuda, way, a, form)
 }
 
-fn run<V: Widen<T>, T: Scalar>(
+fn run<V: Promote<T>, T: Scalar>(
     cuda: Cuda,
     way: CsrWay,
     a: CsrParts<'_, V, Cuda>,
@@ -304,7 +304,7 @@ fn run<V: Widen<T>, T: Scalar>(
 }
 
 /// A step of Chebyshev's iteration from z, fused with the product A z. Returns false unless the rows are streamed.
-pub(super) fn chebyshev<V: Widen<T>, T: Scalar>(
+pub(super) fn chebyshev<V: Promote<T>, T: Scalar>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
     ChebyshevStep { keep, momentum, step, d, r, last }: ChebyshevStep<'_, T, Cuda>,
@@ -320,7 +320,7 @@ pub(super) fn chebyshev<V: Widen<T>, T: Scalar>(
 
 /// Uses one pass if rows are streamed and there are few; otherwise the inner product follows the product. In large
 /// products, the time for which blocks wait for the sums of others exceeds that of reading both vectors again.
-pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
+pub(super) fn product_dot<V: Promote<T>, T: Scalar>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
     x: &Slice<T>,

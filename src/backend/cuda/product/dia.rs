@@ -8,7 +8,7 @@ use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::{ChebyshevStep, DiaParts, Gemv, VectorOps};
 use crate::error::Result;
-use crate::scalar::{Element, Scalar, Widen};
+use crate::scalar::{Element, Promote, Scalar};
 
 mod kernel {
     use super::*;
@@ -55,7 +55,7 @@ fn dot_shape<V: Element, T: Element>(a: &DiaParts<'_, V, Cuda>) -> Shape {
     }
 }
 
-pub(super) fn product<V: Widen<T>, T: Scalar>(
+pub(super) fn product<V: Promote<T>, T: Scalar>(
     cuda: Cuda,
     a: DiaParts<'_, V, Cuda>,
     gemv: Gemv<'_, T, Cuda>,
@@ -86,7 +86,7 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
 }
 
 /// A step of Chebyshev's iteration from z, fused with the product A z.
-pub(super) fn chebyshev<V: Widen<T>, T: Scalar>(
+pub(super) fn chebyshev<V: Promote<T>, T: Scalar>(
     cuda: Cuda,
     a: DiaParts<'_, V, Cuda>,
     ChebyshevStep { keep, momentum, step, d, r, last }: ChebyshevStep<'_, T, Cuda>,
@@ -99,7 +99,7 @@ pub(super) fn chebyshev<V: Widen<T>, T: Scalar>(
     )
 }
 
-pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
+pub(super) fn product_dot<V: Promote<T>, T: Scalar>(
     cuda: Cuda,
     a: DiaParts<'_, V, Cuda>,
     x: &Slice<T>,

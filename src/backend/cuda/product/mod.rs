@@ -34,7 +34,7 @@ use crate::backend::{
 };
 use crate::backend::{ProductModel, Transposable};
 use crate::error::{Error, Result};
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 use std::ops::Range;
 
 /// The operands of y = alpha A x + beta y, and whether values are conjugated.
@@ -86,7 +86,7 @@ fn summed<T: Scalar>(
 }
 
 impl Products for Cuda {
-    fn csr_residual<V: Widen<T>, T: Scalar>(
+    fn csr_residual<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         scale: T,
@@ -97,7 +97,7 @@ impl Products for Cuda {
         self.accurate_residual(a, scale, b, x, r)
     }
 
-    fn compressed<V: Scalar + Widen<T>, T: Scalar>(
+    fn compressed<V: Scalar + Promote<T>, T: Scalar>(
         &self,
         a: CompressedParts<'_, V, Self>,
         gemv: Gemv<'_, T, Self>,
@@ -105,7 +105,7 @@ impl Products for Cuda {
         self.compressed_product(a, gemv)
     }
 
-    fn compressed_dot<V: Scalar + Widen<T>, T: Scalar>(
+    fn compressed_dot<V: Scalar + Promote<T>, T: Scalar>(
         &self,
         a: CompressedParts<'_, V, Self>,
         x: &Slice<T>,
@@ -115,7 +115,7 @@ impl Products for Cuda {
         self.compressed_product_dot(a, x, y, xy)
     }
 
-    fn compressed_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+    fn compressed_chebyshev<V: Scalar + Promote<T>, T: Scalar>(
         &self,
         a: CompressedParts<'_, V, Self>,
         step: ChebyshevStep<'_, T, Self>,
@@ -128,11 +128,11 @@ impl Products for Cuda {
         tuning::PRODUCT_MODEL
     }
 
-    fn csr<V: Widen<T>, T: Scalar>(&self, a: CsrParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {
+    fn csr<V: Promote<T>, T: Scalar>(&self, a: CsrParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {
         csr::product(*self, a, Form::new(*self, "csr", gemv)?)
     }
 
-    fn csr_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+    fn csr_chebyshev<V: Scalar + Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         step: ChebyshevStep<'_, T, Self>,
@@ -141,7 +141,7 @@ impl Products for Cuda {
         csr::chebyshev(*self, a, step, z)
     }
 
-    fn csr_dot<V: Widen<T>, T: Scalar>(
+    fn csr_dot<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         x: &Slice<T>,
@@ -151,7 +151,7 @@ impl Products for Cuda {
         csr::product_dot(*self, a, x, y, xy)
     }
 
-    fn csr_block<V: Widen<T>, T: Scalar>(
+    fn csr_block<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         vectors: usize,
@@ -160,7 +160,7 @@ impl Products for Cuda {
         block::product(*self, a, vectors, Form::new(*self, "csr", gemv)?)
     }
 
-    fn csr_block_dot<V: Widen<T>, T: Scalar>(
+    fn csr_block_dot<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         x: &Slice<T>,
@@ -174,15 +174,15 @@ impl Products for Cuda {
         Some(capture::outside(|| a.transposed(self)))
     }
 
-    fn coo<V: Widen<T>, T: Scalar>(&self, a: CooParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {
+    fn coo<V: Promote<T>, T: Scalar>(&self, a: CooParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {
         coo::product(*self, a, Form::new(*self, "coo", gemv)?)
     }
 
-    fn ell<V: Widen<T>, T: Scalar>(&self, a: EllParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {
+    fn ell<V: Promote<T>, T: Scalar>(&self, a: EllParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {
         columns::ell(*self, a, Form::new(*self, "ell", gemv)?)
     }
 
-    fn dia<V: Scalar + Widen<T>, T: Scalar>(
+    fn dia<V: Scalar + Promote<T>, T: Scalar>(
         &self,
         a: DiaParts<'_, V, Self>,
         gemv: Gemv<'_, T, Self>,
@@ -190,7 +190,7 @@ impl Products for Cuda {
         dia::product(*self, a, gemv)
     }
 
-    fn dia_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+    fn dia_chebyshev<V: Scalar + Promote<T>, T: Scalar>(
         &self,
         a: DiaParts<'_, V, Self>,
         step: ChebyshevStep<'_, T, Self>,
@@ -200,7 +200,7 @@ impl Products for Cuda {
         Ok(true)
     }
 
-    fn dia_dot<V: Scalar + Widen<T>, T: Scalar>(
+    fn dia_dot<V: Scalar + Promote<T>, T: Scalar>(
         &self,
         a: DiaParts<'_, V, Self>,
         x: &Slice<T>,
@@ -210,15 +210,19 @@ impl Products for Cuda {
         dia::product_dot(*self, a, x, y, xy)
     }
 
-    fn jds<V: Widen<T>, T: Scalar>(&self, a: JdsParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {
+    fn jds<V: Promote<T>, T: Scalar>(&self, a: JdsParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {
         columns::jds(*self, a, Form::new(*self, "jds", gemv)?)
     }
 
-    fn sell<V: Widen<T>, T: Scalar>(&self, a: SellParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {
+    fn sell<V: Promote<T>, T: Scalar>(
+        &self,
+        a: SellParts<'_, V, Self>,
+        gemv: Gemv<'_, T, Self>,
+    ) -> Result<()> {
         columns::sell(*self, a, Form::new(*self, "sell", gemv)?)
     }
 
-    fn sell_dot<V: Widen<T>, T: Scalar>(
+    fn sell_dot<V: Promote<T>, T: Scalar>(
         &self,
         a: SellParts<'_, V, Self>,
         x: &Slice<T>,
@@ -235,7 +239,7 @@ impl Cuda {
     ///
     /// # Errors
     /// If a vector has the wrong length, or if the device fails.
-    pub fn coo_by_atomics<V: Widen<T>, T: Scalar>(
+    pub fn coo_by_atomics<V: Promote<T>, T: Scalar>(
         &self,
         a: CooParts<'_, V, Self>,
         alpha: T,
@@ -253,7 +257,7 @@ impl Cuda {
     ///
     /// # Errors
     /// If a vector has the wrong length, or if the device fails.
-    pub fn csr_by<V: Widen<T>, T: Scalar>(
+    pub fn csr_by<V: Promote<T>, T: Scalar>(
         &self,
         algorithm: CsrAlgorithm,
         a: CsrParts<'_, V, Self>,

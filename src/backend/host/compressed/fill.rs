@@ -131,7 +131,7 @@ pub(super) fn fill<O: Offset, V: Scalar>(
                 .zip(parts)
                 .for_each(|(b, out)| copy(a, plan, order, entries, b.clone(), out, |v| v));
         }
-        ValuesMut::Narrow(values) => {
+        ValuesMut::Lower(values) => {
             let parts = chunks::split(values, sizes(entries, &blocks));
             let narrowed = |v: V| v.narrow().unwrap_or_default();
             blocks

@@ -5,7 +5,7 @@ use crate::backend::{
     OffsetsRef, SECTION, SectionParts, base_of,
 };
 use crate::parallel::prelude::*;
-use crate::scalar::{Offset, Scalar, Widen};
+use crate::scalar::{Offset, Promote, Scalar};
 
 /// The number of rows in a task.
 const CHUNK: usize = 1 << 12;
@@ -13,7 +13,7 @@ const CHUNK: usize = 1 << 12;
 /// Returns a single offset, for code that reads one for each slice: a loop compiled for each width would not pay.
 pub(in crate::backend::host) fn at(offsets: OffsetsRef<'_, Host>, i: usize) -> usize {
     match offsets {
-        OffsetsRef::Narrow(o) => o[i].to_usize(),
+        OffsetsRef::Lower(o) => o[i].to_usize(),
         OffsetsRef::Wide(o) => o[i].to_usize(),
     }
 }
@@ -102,7 +102,7 @@ impl<'a, V: Scalar> Reader<'a, V> {
                 CompressedValues::Codes(values) => {
                     values[(word(k, of_columns) >> (8 * (k % 4)) & 255) as usize]
                 }
-                CompressedValues::Narrow(values) => values[first + k * SECTION + lane].widen(),
+                CompressedValues::Lower(values) => values[first + k * SECTION + lane].widen(),
                 CompressedValues::Full(values) => values[first + k * SECTION + lane],
             };
             entry(column as usize, value);

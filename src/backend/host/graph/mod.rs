@@ -207,7 +207,7 @@ impl GraphSteps for Host {
     ) -> Result<()> {
         let numbers = (new_to_old, old_to_new);
         match (a.offsets, new_offsets) {
-            (OffsetsRef::Narrow(old), OffsetsRef::Narrow(new)) => {
+            (OffsetsRef::Lower(old), OffsetsRef::Lower(new)) => {
                 gather_rows(a, old, numbers, new, indices, values);
             }
             (OffsetsRef::Wide(old), OffsetsRef::Wide(new)) => {

@@ -3,14 +3,14 @@
 use super::Scale;
 use crate::parallel::both;
 use crate::parallel::prelude::*;
-use crate::scalar::{Offset, Scalar, Widen};
+use crate::scalar::{Offset, Promote, Scalar};
 
 /// The minimum number of rows in a task.
 const ROWS: usize = 256;
 
 /// Y = alpha A X + beta Y. A row's sums add its nonzeros in order, so the bits depend neither on the number of threads
 /// nor on the number of vectors.
-pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
+pub(super) fn product<O: Offset, V: Promote<T>, T: Scalar>(
     offsets: &[O],
     indices: &[u32],
     values: &[V],
@@ -40,7 +40,7 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
 
 /// Multiplies a row with WIDTH of the vectors, starting with `first`. Returns WIDTH.
 #[inline(always)]
-fn part<const WIDTH: usize, V: Widen<T>, T: Scalar>(
+fn part<const WIDTH: usize, V: Promote<T>, T: Scalar>(
     (columns, values): (&[u32], &[V]),
     (vectors, first): (usize, usize),
     scale: Scale<T>,

@@ -9,7 +9,7 @@ use crate::backend::{
 };
 use crate::parallel::both;
 use crate::parallel::{prelude::*, task_of, worth_a_thread};
-use crate::scalar::{Offset, Scalar, Widen};
+use crate::scalar::{Offset, Promote, Scalar};
 
 /// The number of positions in a task: the minimum and the maximum.
 const LEAST: usize = 1 << 10;
@@ -24,7 +24,7 @@ fn task_size(rows: usize) -> usize {
 const RUN: usize = 512;
 
 /// y\[row\] = finish(state, row, sum of the row, y\[row\]). Returns the state of each task, in order. Skips long rows.
-pub(super) fn product<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
+pub(super) fn product<V: Promote<T> + Scalar, T: Scalar, S: Default + Send>(
     a: CompressedParts<'_, V, Host>,
     value: impl Fn(V) -> T + Sync + Send + Copy,
     x: &[T],
@@ -127,7 +127,7 @@ struct Section<'a> {
     bases: [u32; BASES],
 }
 
-fn sections<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
+fn sections<V: Promote<T> + Scalar, T: Scalar, S: Default + Send>(
     a: SectionParts<'_, V, Host>,
     value: impl Fn(V) -> T + Sync + Send + Copy,
     x: &[T],
@@ -164,7 +164,7 @@ fn sections<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
                 };
                 columns(a.columns, &s, rows, x, sums, number);
             }
-            (CompressedValues::Narrow(values), _) => {
+            (CompressedValues::Lower(values), _) => {
                 let values = &values[s.first..s.first + s.width * SECTION];
                 columns(a.columns, &s, rows, x, sums, |k, lane| value(values[k * SECTION + lane].widen()));
             }
@@ -252,7 +252,7 @@ fn columns<T: Scalar>(
 }
 
 /// Adds alpha times the sums of long rows to y, one row after another.
-pub(super) fn add_long<V: Widen<T> + Scalar, T: Scalar>(
+pub(super) fn add_long<V: Promote<T> + Scalar, T: Scalar>(
     long: LongParts<'_, V, Host>,
     value: impl Fn(V) -> T + Sync + Send + Copy,
     alpha: T,
@@ -268,7 +268,7 @@ pub(super) fn add_long<V: Widen<T> + Scalar, T: Scalar>(
 }
 
 /// y = alpha A^T x + beta y.
-pub(super) fn transposed<V: Widen<T> + Scalar, T: Scalar>(
+pub(super) fn transposed<V: Promote<T> + Scalar, T: Scalar>(
     a: CompressedParts<'_, V, Host>,
     value: impl Fn(V) -> T + Sync + Send + Copy,
     scale: Scale<T>,

@@ -5,13 +5,13 @@
 use super::{Scale, transposed};
 use crate::backend::{CooParts, Host};
 use crate::parallel::prelude::*;
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 
 /// The number of entries in a task.
 const TASK: usize = 1 << 15;
 
 /// y = alpha A x + beta y.
-pub(super) fn product<V: Widen<T>, T: Scalar>(
+pub(super) fn product<V: Promote<T>, T: Scalar>(
     a: CooParts<'_, V, Host>,
     value: impl Fn(V) -> T + Sync + Send + Copy,
     scale: Scale<T>,
@@ -58,7 +58,7 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
 }
 
 /// y = alpha A^T x + beta y.
-pub(super) fn transposed<V: Widen<T>, T: Scalar>(
+pub(super) fn transposed<V: Promote<T>, T: Scalar>(
     a: CooParts<'_, V, Host>,
     value: impl Fn(V) -> T + Sync + Send + Copy,
     scale: Scale<T>,

@@ -4,7 +4,7 @@ use super::prefetch::{self, AHEAD};
 use super::{Scale, transposed};
 use crate::parallel::both;
 use crate::parallel::{parts, prelude::*, worth_a_thread};
-use crate::scalar::{Element, Offset, Scalar, Widen};
+use crate::scalar::{Element, Offset, Promote, Scalar};
 use std::ops::Range;
 
 /// The minimum number of nonzeros plus rows in a task.
@@ -210,7 +210,7 @@ fn row_sums<O: Offset, V: Element, T: Scalar>(
 }
 
 /// y = alpha A x + beta y.
-pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
+pub(super) fn product<O: Offset, V: Promote<T>, T: Scalar>(
     offsets: &[O],
     indices: &[u32],
     values: &[V],
@@ -235,7 +235,7 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
 }
 
 /// y\[row\] = `then`(row, (A x)\[row\], y\[row\]).
-pub(super) fn product_then<O: Offset, V: Widen<T>, T: Scalar>(
+pub(super) fn product_then<O: Offset, V: Promote<T>, T: Scalar>(
     offsets: &[O],
     indices: &[u32],
     values: &[V],
@@ -250,7 +250,7 @@ pub(super) fn product_then<O: Offset, V: Widen<T>, T: Scalar>(
 }
 
 /// y = A x; returns x.y, conjugating x.
-pub(super) fn product_dot<O: Offset, V: Widen<T>, T: Scalar>(
+pub(super) fn product_dot<O: Offset, V: Promote<T>, T: Scalar>(
     offsets: &[O],
     indices: &[u32],
     values: &[V],
@@ -271,7 +271,7 @@ pub(super) fn product_dot<O: Offset, V: Widen<T>, T: Scalar>(
 }
 
 /// y = alpha A^T x + beta y.
-pub(super) fn transposed<O: Offset, V: Widen<T>, T: Scalar>(
+pub(super) fn transposed<O: Offset, V: Promote<T>, T: Scalar>(
     offsets: &[O],
     indices: &[u32],
     values: &[V],

@@ -11,7 +11,7 @@
 use super::{Scale, prefetch};
 use crate::backend::{DIA_SECTION, DiaParts, Host, is_no_entry, no_entry};
 use crate::parallel::{prelude::*, task_of, worth_a_thread};
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 
 /// Values are prefetched this many places ahead, 8 KiB in double precision. Measured on a 2-core AMD EPYC in f64: 7
 /// points on 128^3 take 6.2 ms instead of 7.5; 27 points on 100^3 take 9.5 ms, and 15 with each diagonal in one piece.
@@ -146,7 +146,7 @@ pub(super) fn product<V: Scalar, T: Scalar, S: Default + Send>(
 
 /// y = alpha A^T x + beta y. The entries of a column are on the diagonals from the last to the first, so each element
 /// of y is a separate sum in the order of rows.
-pub(super) fn transposed<V: Widen<T> + Scalar, T: Scalar>(
+pub(super) fn transposed<V: Promote<T> + Scalar, T: Scalar>(
     a: DiaParts<'_, V, Host>,
     value: impl Fn(V) -> T + Sync + Send + Copy,
     scale: Scale<T>,

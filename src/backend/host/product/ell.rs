@@ -4,7 +4,7 @@
 use super::{Scale, prefetch, transposed};
 use crate::backend::{EllParts, Host};
 use crate::parallel::prelude::*;
-use crate::scalar::{Element, Scalar, Widen};
+use crate::scalar::{Element, Promote, Scalar};
 
 /// The number of rows in a strip: in every column, two whole cache lines of values and one of indices.
 const STRIP: usize = 16;
@@ -19,7 +19,7 @@ const AHEAD: usize = 64;
 const BLOCK: usize = 1 << 8;
 
 /// y = alpha A x + beta y.
-pub(super) fn product<V: Widen<T>, T: Scalar>(
+pub(super) fn product<V: Promote<T>, T: Scalar>(
     a: EllParts<'_, V, Host>,
     value: impl Fn(V) -> T + Sync + Send + Copy,
     scale: Scale<T>,
@@ -71,7 +71,7 @@ pub(super) fn bounds(lengths: &[u32]) -> (usize, usize) {
 }
 
 /// y = alpha A^T x + beta y.
-pub(super) fn transposed<V: Widen<T>, T: Scalar>(
+pub(super) fn transposed<V: Promote<T>, T: Scalar>(
     a: EllParts<'_, V, Host>,
     value: impl Fn(V) -> T + Sync + Send + Copy,
     scale: Scale<T>,

@@ -5,7 +5,7 @@ use super::shared::SharedRows;
 use super::{Scale, prefetch, transposed};
 use crate::backend::{Host, JdsParts};
 use crate::parallel::prelude::*;
-use crate::scalar::{Offset, Scalar, Widen};
+use crate::scalar::{Offset, Promote, Scalar};
 use std::ops::Range;
 
 /// The number of positions in a strip. Their sums stay in registers.
@@ -29,7 +29,7 @@ fn spans<O: Offset>(offsets: &[O], positions: Range<usize>) -> impl Iterator<Ite
 }
 
 /// y = alpha A x + beta y.
-pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
+pub(super) fn product<O: Offset, V: Promote<T>, T: Scalar>(
     a: JdsParts<'_, V, Host>,
     offsets: &[O],
     value: impl Fn(V) -> T + Sync + Send + Copy,
@@ -65,7 +65,7 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
 }
 
 /// y = alpha A^T x + beta y.
-pub(super) fn transposed<O: Offset, V: Widen<T>, T: Scalar>(
+pub(super) fn transposed<O: Offset, V: Promote<T>, T: Scalar>(
     a: JdsParts<'_, V, Host>,
     offsets: &[O],
     value: impl Fn(V) -> T + Sync + Send + Copy,

@@ -25,7 +25,7 @@ use crate::backend::{
     SellParts, VectorOps, with_offsets,
 };
 use crate::error::Result;
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 
 /// alpha and beta of y = alpha A x + beta y.
 #[derive(Clone, Copy)]
@@ -47,17 +47,17 @@ impl<T: Scalar> Scale<T> {
 macro_rules! with_value {
     ($op:expr, $value:ident => $body:expr) => {
         if $op.conjugates() && T::COMPLEX {
-            let $value = |v: V| Widen::<T>::widen(v).conj();
+            let $value = |v: V| Promote::<T>::widen(v).conj();
             $body
         } else {
-            let $value = |v: V| Widen::<T>::widen(v);
+            let $value = |v: V| Promote::<T>::widen(v);
             $body
         }
     };
 }
 
 impl Products for Host {
-    fn csr_residual<V: Widen<T>, T: Scalar>(
+    fn csr_residual<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         scale: T,
@@ -75,7 +75,7 @@ impl Products for Host {
         model::MODEL
     }
 
-    fn csr_dot<V: Widen<T>, T: Scalar>(
+    fn csr_dot<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Host>,
         x: &[T],
@@ -86,7 +86,7 @@ impl Products for Host {
         Ok(())
     }
 
-    fn csr_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+    fn csr_chebyshev<V: Scalar + Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Host>,
         ChebyshevStep { keep, momentum, step, d, r, last }: ChebyshevStep<'_, T, Host>,
@@ -97,7 +97,7 @@ impl Products for Host {
         Ok(true)
     }
 
-    fn csr<V: Widen<T>, T: Scalar>(
+    fn csr<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Host>,
         Gemv { op, alpha, x, beta, y }: Gemv<'_, T, Host>,
@@ -113,7 +113,7 @@ impl Products for Host {
         Ok(())
     }
 
-    fn csr_block<V: Widen<T>, T: Scalar>(
+    fn csr_block<V: Promote<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Host>,
         vectors: usize,
@@ -125,7 +125,7 @@ impl Products for Host {
         Ok(())
     }
 
-    fn coo<V: Widen<T>, T: Scalar>(
+    fn coo<V: Promote<T>, T: Scalar>(
         &self,
         a: CooParts<'_, V, Host>,
         Gemv { op, alpha, x, beta, y }: Gemv<'_, T, Host>,
@@ -141,7 +141,7 @@ impl Products for Host {
         Ok(())
     }
 
-    fn ell<V: Widen<T>, T: Scalar>(
+    fn ell<V: Promote<T>, T: Scalar>(
         &self,
         a: EllParts<'_, V, Host>,
         Gemv { op, alpha, x, beta, y }: Gemv<'_, T, Host>,
@@ -157,7 +157,7 @@ impl Products for Host {
         Ok(())
     }
 
-    fn jds<V: Widen<T>, T: Scalar>(
+    fn jds<V: Promote<T>, T: Scalar>(
         &self,
         a: JdsParts<'_, V, Host>,
         Gemv { op, alpha, x, beta, y }: Gemv<'_, T, Host>,
@@ -173,7 +173,7 @@ impl Products for Host {
         Ok(())
     }
 
-    fn sell<V: Widen<T>, T: Scalar>(
+    fn sell<V: Promote<T>, T: Scalar>(
         &self,
         a: SellParts<'_, V, Host>,
         Gemv { op, alpha, x, beta, y }: Gemv<'_, T, Host>,
@@ -189,7 +189,7 @@ impl Products for Host {
         Ok(())
     }
 
-    fn sell_dot<V: Widen<T>, T: Scalar>(
+    fn sell_dot<V: Promote<T>, T: Scalar>(
         &self,
         a: SellParts<'_, V, Host>,
         x: &[T],
@@ -204,7 +204,7 @@ impl Products for Host {
         Ok(())
     }
 
-    fn dia<V: Scalar + Widen<T>, T: Scalar>(
+    fn dia<V: Scalar + Promote<T>, T: Scalar>(
         &self,
         a: DiaParts<'_, V, Host>,
         Gemv { op, alpha, x, beta, y }: Gemv<'_, T, Host>,
@@ -220,25 +220,25 @@ impl Products for Host {
         Ok(())
     }
 
-    fn dia_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+    fn dia_chebyshev<V: Scalar + Promote<T>, T: Scalar>(
         &self,
         a: DiaParts<'_, V, Host>,
         ChebyshevStep { keep, momentum, step, d, r, last }: ChebyshevStep<'_, T, Host>,
         z: &[T],
     ) -> Result<bool> {
         let step = step_of_row((keep, momentum, step), d, r, z);
-        dia::product(a, <V as Widen<T>>::widen, z, last, |_: &mut (), row, sum, last| step(row, sum, last));
+        dia::product(a, <V as Promote<T>>::widen, z, last, |_: &mut (), row, sum, last| step(row, sum, last));
         Ok(true)
     }
 
-    fn dia_dot<V: Scalar + Widen<T>, T: Scalar>(
+    fn dia_dot<V: Scalar + Promote<T>, T: Scalar>(
         &self,
         a: DiaParts<'_, V, Host>,
         x: &[T],
         y: &mut [T],
         xy: &mut [T],
     ) -> Result<()> {
-        let dots = dia::product(a, <V as Widen<T>>::widen, x, y, |dot: &mut T, row, sum, _| {
+        let dots = dia::product(a, <V as Promote<T>>::widen, x, y, |dot: &mut T, row, sum, _| {
             *dot += x[row].conj() * sum;
             sum
         });
@@ -246,7 +246,7 @@ impl Products for Host {
         Ok(())
     }
 
-    fn compressed<V: Scalar + Widen<T>, T: Scalar>(
+    fn compressed<V: Scalar + Promote<T>, T: Scalar>(
         &self,
         a: CompressedParts<'_, V, Host>,
         Gemv { op, alpha, x, beta, y }: Gemv<'_, T, Host>,
@@ -265,20 +265,20 @@ impl Products for Host {
         Ok(())
     }
 
-    fn compressed_dot<V: Scalar + Widen<T>, T: Scalar>(
+    fn compressed_dot<V: Scalar + Promote<T>, T: Scalar>(
         &self,
         a: CompressedParts<'_, V, Host>,
         x: &[T],
         y: &mut [T],
         xy: &mut [T],
     ) -> Result<()> {
-        let dots = compressed::product(a, <V as Widen<T>>::widen, x, y, |dot: &mut T, row, sum, _| {
+        let dots = compressed::product(a, <V as Promote<T>>::widen, x, y, |dot: &mut T, row, sum, _| {
             *dot += x[row].conj() * sum;
             sum
         });
         xy[0] = dots.into_iter().sum();
         if let Some(long) = a.long {
-            compressed::add_long(long, <V as Widen<T>>::widen, T::one(), x, y);
+            compressed::add_long(long, <V as Promote<T>>::widen, T::one(), x, y);
             self.dot(x, y, xy)?;
         }
         Ok(())

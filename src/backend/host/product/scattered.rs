@@ -8,7 +8,7 @@ use crate::backend::host::sparse::Rows;
 use crate::backend::{Host, MOST_OF_BLOCK, OffsetsRef, ScatteredBlocks, with_offsets};
 use crate::parallel::prelude::*;
 use crate::parallel::vectorised;
-use crate::scalar::{Offset, Scalar, Widen};
+use crate::scalar::{Offset, Promote, Scalar};
 
 /// The number of blocks in a task.
 const TASK: usize = 1 << 9;
@@ -18,7 +18,7 @@ const AHEAD: usize = 32;
 
 pub(in crate::backend::host) fn product<T: Scalar>(
     blocks: &ScatteredBlocks<Host>,
-    (units, values): (&[T::Real], &[T::Narrow]),
+    (units, values): (&[T::Real], &[T::Lower]),
     (alpha, x): (T, &[T]),
     (beta, y): (T, &mut [T]),
 ) {
@@ -42,7 +42,7 @@ struct Product<'a, T: Scalar> {
     members: Rows<'a>,
     places: OffsetsRef<'a, Host>,
     units: &'a [T::Real],
-    values: &'a [T::Narrow],
+    values: &'a [T::Lower],
     alpha: T,
     x: &'a [T],
     beta: T,
@@ -75,7 +75,7 @@ impl<T: Scalar> Product<'_, T> {
 
 /// Returns the product of a block with x, from a loop of constant length.
 #[inline(always)]
-fn of_size<T: Scalar>(members: &[u32], values: &[T::Narrow], x: &[T]) -> [T; MOST_OF_BLOCK as usize] {
+fn of_size<T: Scalar>(members: &[u32], values: &[T::Lower], x: &[T]) -> [T; MOST_OF_BLOCK as usize] {
     match members.len() {
         1 => sums::<T, 1>(members, values, x),
         2 => sums::<T, 2>(members, values, x),
@@ -95,14 +95,14 @@ fn of_size<T: Scalar>(members: &[u32], values: &[T::Narrow], x: &[T]) -> [T; MOS
 #[inline(always)]
 fn sums<T: Scalar, const SIZE: usize>(
     members: &[u32],
-    values: &[T::Narrow],
+    values: &[T::Lower],
     x: &[T],
 ) -> [T; MOST_OF_BLOCK as usize] {
     let mut sums = [T::zero(); SIZE];
     for (&member, column) in members.iter().zip(values.as_chunks::<SIZE>().0) {
         let x = x[member as usize];
         for (sum, &value) in sums.iter_mut().zip(column) {
-            *sum += Widen::<T>::widen(value) * x;
+            *sum += Promote::<T>::widen(value) * x;
         }
     }
     std::array::from_fn(|i| sums.get(i).copied().unwrap_or(T::zero()))

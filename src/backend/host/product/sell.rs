@@ -7,7 +7,7 @@ use super::{Scale, transposed};
 use crate::backend::host::compressed::at;
 use crate::backend::{Host, OffsetsRef, SellParts};
 use crate::parallel::prelude::*;
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Promote, Scalar};
 use std::ops::Range;
 
 /// The number of stored entries plus positions in a task.
@@ -85,7 +85,7 @@ fn sums_of<V: Copy, T: Scalar>(
 }
 
 /// y\[row\] = finish(state, row, sum of the row, y\[row\]). Returns the state of each task, in order.
-pub(super) fn product<V: Widen<T>, T: Scalar, S: Default + Send>(
+pub(super) fn product<V: Promote<T>, T: Scalar, S: Default + Send>(
     a: SellParts<'_, V, Host>,
     value: impl Fn(V) -> T + Sync + Send + Copy,
     x: &[T],
@@ -147,7 +147,7 @@ pub(super) fn product<V: Widen<T>, T: Scalar, S: Default + Send>(
 }
 
 /// y = alpha A^T x + beta y.
-pub(super) fn transposed<V: Widen<T>, T: Scalar>(
+pub(super) fn transposed<V: Promote<T>, T: Scalar>(
     a: SellParts<'_, V, Host>,
     value: impl Fn(V) -> T + Sync + Send + Copy,
     scale: Scale<T>,

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
 /// The solver, on rank 0.
-pub(super) struct Lone<T: Solvable>(pub(super) Option<Solver<T>>);
+pub(super) struct SingleRank<T: Solvable>(pub(super) Option<Solver<T>>);
 
 /// Returns why one rank is expected to be faster than all, if it is: an iteration on p ranks takes 1 / p of the time on
 /// one, plus the time for synchronisation and launches.
@@ -42,7 +42,7 @@ pub(super) fn why<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     })
 }
 
-impl<T: Solvable> Lone<T> {
+impl<T: Solvable> SingleRank<T> {
     /// Sets up the solver if this is rank 0.
     pub(super) fn new<B: SolverBackend>(
         wishes: &super::Builder,
