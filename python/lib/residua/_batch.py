@@ -33,9 +33,10 @@ class BatchReport:
         self.apart: int = told.apart
 
     def _array(self, number: int) -> np.ndarray:
-        if self._arrays is None:
-            self._arrays = self._told.arrays()
-        return self._arrays[number]
+        arrays = self._arrays
+        if arrays is None:
+            arrays = self._arrays = self._told.arrays()
+        return arrays[number]
 
     @property
     def solved(self) -> np.ndarray:
