@@ -175,20 +175,34 @@ impl Drop for Back {
     }
 }
 
-/// The identity of a thread.
+/// The identity of a thread, and of what may stop its current work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Home(usize);
+pub(crate) struct Home {
+    thread: usize,
+    work: Option<[usize; 2]>,
+}
 
-/// The current thread.
+/// The current thread and its current work.
 pub(crate) fn home() -> Home {
     thread_local! {
         static MARK: u8 = const { 0 };
     }
-    Home(MARK.with(|mark| std::ptr::from_ref(mark).addr()))
+    let thread = MARK.with(|mark| std::ptr::from_ref(mark).addr());
+    let identity = |asker: &Asker| {
+        [
+            Arc::as_ptr(&asker.work.0).addr(),
+            asker.request.cancelled.as_ref().map_or(0, |flag| Arc::as_ptr(flag).addr()),
+        ]
+    };
+    Home {
+        thread,
+        work: CURRENT.with_borrow(|current| current.as_ref().map(|current| identity(&current.asker))),
+    }
 }
 
-/// Runs a part of a loop of thread `home` that cannot be stopped. Another thread that runs it may be in the middle of
-/// its own solve, whose stop must not affect this part.
+/// Runs a part of a loop that cannot be stopped and that began as `home`. The thread that runs it may be in the middle of
+/// another solve, whose stop must not affect this part; also the thread that began the loop, while it waits in a part
+/// of that other solve.
 pub(crate) fn of_thread<R>(home: Home, part: impl FnOnce() -> R) -> R {
     if home == self::home() || CURRENT.with_borrow(Option::is_none) {
         return part();
@@ -495,10 +509,10 @@ mod tests {
     #[test]
     fn the_end_of_one_solve_is_not_that_of_another_whose_part_its_thread_has_taken_on() {
         let work = Work::default();
-        let elsewhere = std::thread::spawn(home).join().unwrap();
+        let (elsewhere, before) = (std::thread::spawn(home).join().unwrap(), home());
         let ended: Result<()> = work.set_up(|| {
             work.stop();
-            assert!(of_thread(home(), is_asked));
+            assert!(of_thread(home(), is_asked) && !of_thread(before, is_asked));
             assert!(!of_thread(elsewhere, is_asked) && of_thread(elsewhere, || asker_of_loops().is_none()));
             assert!(is_asked());
             Ok(())
