@@ -13,8 +13,8 @@
 //! ```
 //!
 //! A solver has further stop requests: a time limit, and a handle that cancels it. Its functions check these too,
-//! whether or not they run in a work (`within`). Parallel loops check once for each part, other loops by `look_at`, and steps
-//! that count their progress by a meter: there are a few milliseconds between two checks.
+//! whether or not they run in a work (`within`). Parallel loops check once for each part, other loops by `look_at`, and
+//! steps that count their progress by a meter: there are a few milliseconds between two checks.
 //!
 //! ```
 //! use residua::{Error, Solver, generate, work::Work};
@@ -200,9 +200,9 @@ pub(crate) fn home() -> Home {
     }
 }
 
-/// Runs a part of a loop that cannot be stopped and that began as `home`. The thread that runs it may be in the middle of
-/// another solve, whose stop must not affect this part; also the thread that began the loop, while it waits in a part
-/// of that other solve.
+/// Runs a part of a loop that cannot be stopped and that began as `home`. The thread that runs it may be in the middle
+/// of another solve, whose stop must not affect this part; also the thread that began the loop, while it waits in a
+/// part of that other solve.
 pub(crate) fn of_thread<R>(home: Home, part: impl FnOnce() -> R) -> R {
     if home == self::home() || CURRENT.with_borrow(Option::is_none) {
         return part();
