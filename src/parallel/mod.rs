@@ -53,6 +53,13 @@ where
     }
 }
 
+/// Runs `body` on a thread of the pool, so that its loops begin there and need not be handed over one by one. That thread
+/// may be in the middle of another solve, whose stop does not affect `body`.
+pub(crate) fn in_pool<R: Send>(body: impl FnOnce() -> R + Send) -> R {
+    let home = work::home();
+    rayon::scope(|_| work::of_thread(home, body))
+}
+
 /// Runs `own` on this thread, and `others` on another one at the same time, or on this one if there is no other. Unlike
 /// [`join`] it never moves `own` to another thread, so `own` may be work for a device.
 pub(crate) fn beside<A: Send, R>(others: impl FnOnce() -> A + Send, own: impl FnOnce() -> R) -> (A, R) {
@@ -381,6 +388,37 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// All threads of the pool wait in the middle of a setup that is stopped, and one of them takes on other work.
+    #[test]
+    fn work_that_moves_into_the_pool_is_not_ended_by_the_stop_of_another() {
+        use std::sync::Arc;
+        use std::sync::atomic::AtomicUsize;
+        let (waiting, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let threads = rayon::current_num_threads();
+        for _ in 0..threads {
+            let (waiting, done) = (Arc::clone(&waiting), Arc::clone(&done));
+            rayon::spawn(move || {
+                let stopped = work::Work::default();
+                let ended: crate::Result<()> = stopped.set_up(|| {
+                    stopped.stop();
+                    waiting.fetch_add(1, Ordering::SeqCst);
+                    while !done.load(Ordering::SeqCst) {
+                        rayon::yield_now();
+                    }
+                    Ok(())
+                });
+                assert!(ended.is_ok());
+            });
+        }
+        // One of the tasks may run inside of another one that waits; so all begin.
+        while waiting.load(Ordering::SeqCst) < threads {
+            std::thread::yield_now();
+        }
+        let is_asked = in_pool(work::is_asked);
+        done.store(true, Ordering::SeqCst);
+        assert!(!is_asked);
     }
 
     #[test]

@@ -167,7 +167,7 @@ impl Replay for HostRecording<'_> {
     fn replay(&mut self) -> Result<()> {
         let start = Instant::now();
         let done = if self.last > LONG {
-            rayon::scope(|_| (self.body)())
+            parallel::in_pool(|| (self.body)())
         } else {
             parallel::gather(self.last);
             #[cfg(all(test, feature = "cuda"))]
