@@ -28,3 +28,5 @@ mod sharing;
 mod solving;
 #[path = "cli/support.rs"]
 mod support;
+#[path = "cli/unsolved.rs"]
+mod unsolved;
