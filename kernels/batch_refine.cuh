@@ -53,8 +53,8 @@ DEVICE Story story(bool good) { return {good, 0, ~0u, 0}; }
 //     judge(accurate)    r becomes the residual of y; what is said of y
 //     correct(open)      y += A^-1 r, if open; the norm of that step relative to the norm of y
 //
-// `BEGUN`: whether y is a first solution. If not, y is zero and r the right-hand side, so that solving once more, as for
-// a step of refinement, makes one: the code of a solve is in a kernel only once then.
+// `BEGUN`: whether y is a first solution. If not, y is zero and r the right-hand side, so that solving once more, as
+// for a step of refinement, makes one: the code of a solve is in a kernel only once then.
 template <bool BEGUN, typename Work> DEVICE Refined refine(Work& work, bool open) {
     Refined found = {false, 0, 0};
     f64 last = INFINITE;

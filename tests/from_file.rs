@@ -205,8 +205,8 @@ fn distance_from_the_transpose<B: Device>(backend: &B) -> Result<()> {
     for (upper, lower) in [(i, -i), (i, i), (one, one), (one, i)] {
         check(backend, csr(2, |row| if row == 0 { vec![(0, one), (1, upper)] } else { vec![(0, lower)] }))?;
     }
-    // A long first row: symmetric; with one entry that differs in the last digits from its mirror image; and without mirror
-    // images.
+    // A long first row: symmetric; with one entry that differs in the last digits from its mirror image; and without
+    // mirror images.
     let mut long =
         csr(500, |i| if i == 0 { (0..500).map(|j| (j, 1.0)).collect() } else { vec![(0, 1.0), (i, 3.0)] });
     check(backend, csr_copy(&long))?;

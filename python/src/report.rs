@@ -69,8 +69,8 @@ impl Report {
         of!(self, report => report.outcome.is_solved())
     }
 
-    /// One word: "converged", "least_squares", "precision_limit", "max_iterations", "not_positive_definite", "breakdown",
-    /// "singular", "stagnated", "not_finite", "interrupted" or "time_limit".
+    /// One word: "converged", "least_squares", "precision_limit", "max_iterations", "not_positive_definite",
+    /// "breakdown", "singular", "stagnated", "not_finite", "interrupted" or "time_limit".
     #[getter]
     fn outcome(&self) -> &'static str {
         of!(self, report => report.outcome.status())

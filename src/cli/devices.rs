@@ -14,8 +14,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     prices: bool,
 
-    /// Measure the speeds of this machine, and write them to a file (- is standard output); prices are scaled to them if
-    /// RESIDUA_PRICES names the file
+    /// Measure the speeds of this machine, and write them to a file (- is standard output); prices are scaled to them
+    /// if RESIDUA_PRICES names the file
     #[arg(long, value_name = "FILE", conflicts_with = "prices")]
     measure_prices: Option<PathBuf>,
 

@@ -44,8 +44,8 @@ impl Sink {
         Ok(sink)
     }
 
-    /// [`Sink::open`] for a matrix or vectors: the ending of the name must be that of a format that is written, or there
-    /// is none.
+    /// [`Sink::open`] for a matrix or vectors: the ending of the name must be that of a format that is written, or
+    /// there is none.
     pub(crate) fn for_numbers(path: &Path) -> Result<Self, Failure> {
         let end = path.extension().map(|end| end.to_string_lossy().to_ascii_lowercase());
         match end.as_deref() {

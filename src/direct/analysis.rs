@@ -81,8 +81,8 @@ impl Analysis {
 
     /// Estimated seconds for the factorisation and one solve, if its analysis was measured to take this long: the mean
     /// of both, since the analysis takes a fifth to a half of a factorisation, and prices are for one thread. Within a
-    /// factor of two for 61 of 62 factorisations on two cores of the half of `benches/choice` that prices are not fitted
-    /// to, seeds 31 and 47; the estimate alone for 52 (2026-11-28).
+    /// factor of two for 61 of 62 factorisations on two cores of the half of `benches/choice` that prices are not
+    /// fitted to, seeds 31 and 47; the estimate alone for 52 (2026-11-28).
     #[cfg(feature = "cli")]
     pub(crate) fn seconds_after(&self, analysis: f64) -> f64 {
         0.5 * (analysis + self.seconds())

@@ -4,8 +4,8 @@ use crate::mixing::mixed;
 use std::ops::Range;
 
 /// At most `count` ranges of `length` rows, in ascending order, one at a pseudo-random place in each of `count` equal
-/// stretches of the rows. At evenly spaced places a grid whose sides are powers of two would have nothing but rows on its
-/// boundary in the sample.
+/// stretches of the rows. At evenly spaced places a grid whose sides are powers of two would have nothing but rows on
+/// its boundary in the sample.
 pub(crate) fn windows(rows: usize, count: usize, length: usize) -> Vec<Range<usize>> {
     let stretch = rows.div_ceil(count.max(1)).max(length).max(1);
     (0..rows.div_ceil(stretch))

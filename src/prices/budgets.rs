@@ -23,7 +23,8 @@ pub(crate) const BEFORE_FORECAST: f64 = 300.0;
 /// Iterations of MINRES before a factorisation of an indefinite matrix, if an earlier factorisation was refused.
 pub(crate) const BEFORE_MINRES: f64 = 100.0;
 
-/// A factorisation is faster than multigrid if it takes at most this many multiplications in dense blocks.
+/// A factorisation is faster than multigrid if it takes at most this many multiplications in dense blocks. Fitted with
+/// GUESSED of `solver::choice::race`, which says to what.
 pub(crate) const AT_ONCE: f64 = 7e8;
 
 /// Multigrid for elasticity takes up to this multiple of its usual time (plates and beams of `benches/choice`,
@@ -62,7 +63,7 @@ pub(crate) const LEVELS_ITERATIONS: f64 = 300.0;
 pub(crate) const LEVELS_FROM: usize = 10_000;
 
 /// Iterations of conjugate gradients on the host before multigrid, unless they are near the end: less than half of its
-/// setup.
+/// setup. Fitted as [`AT_ONCE`].
 const BEFORE_LEVELS: f64 = 40.0;
 
 /// Seconds of the setup of multigrid on a device: a constant, and a factor of the square root of the number of unknowns
@@ -158,8 +159,7 @@ pub(crate) fn before_expected_factors([n, nonzeros]: [usize; 2], guess: &OrderGu
 }
 
 /// Seconds of multigrid on the host for each entry of A, including setup and iterations (0.7e-7 to 7e-7 for the
-/// systems of `benches/choice` that it solved, two cores, 2026-11-28), and multiplications of a factorisation in a
-/// second there.
+/// systems of `benches/choice` that it solved, two cores, 2026-11-28). Fitted as [`AT_ONCE`].
 const LEVELS: f64 = 6e-7;
 
 /// Seconds of multigrid on the host for a matrix with this many entries.

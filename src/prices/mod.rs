@@ -10,8 +10,8 @@
 //! | `machine` | the speeds to which they are scaled |
 //!
 //! They were measured on two cores and on an H200, and only the bandwidth of a GPU is measured when it is opened.
-//! `residua devices --measure-prices` measures the speeds of a machine, to which they are scaled if the environment says
-//! so. The same table leads to the same choice on every machine, since no clock is read in a solve.
+//! `residua devices --measure-prices` measures the speeds of a machine, to which they are scaled if the environment
+//! says so. The same table leads to the same choice on every machine, since no clock is read in a solve.
 
 pub(crate) mod budgets;
 pub(crate) mod factors;

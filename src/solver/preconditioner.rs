@@ -37,7 +37,8 @@ pub(super) enum AnyPreconditioner<T: Scalar, B: SolverBackend> {
 
 impl<T: Scalar, B: SolverBackend> AnyPreconditioner<T, B> {
     /// Sets up a preconditioner for a method. For polynomials this is only the diagonal: [`single`] does the rest for
-    /// [`Name::ChebyshevSingle`], after the matrix has its format, and [`AnyPreconditioner::on`] for [`Name::Chebyshev`].
+    /// [`Name::ChebyshevSingle`], after the matrix has its format, and [`AnyPreconditioner::on`] for
+    /// [`Name::Chebyshev`].
     pub(super) fn new<V>(
         backend: &B,
         a: &Csr<V, B>,

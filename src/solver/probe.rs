@@ -24,8 +24,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A trial may take as long as the least forecast so far, since the setup of multigrid alone takes half of its time, but
-/// no less and no more than these seconds.
+/// A trial may take as long as the least forecast so far, since the setup of multigrid alone takes half of its time,
+/// but no less and no more than these seconds.
 const LEAST: f64 = 0.1;
 const MOST: f64 = 2.0;
 

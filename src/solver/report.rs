@@ -139,7 +139,8 @@ impl Trail {
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Decision {
-    /// What was decided: `device`, `prices`, `symmetry`, `order`, `values`, `format`, `preconditioner`, `right-hand sides`.
+    /// What was decided: `device`, `prices`, `symmetry`, `order`, `values`, `format`, `preconditioner`, `right-hand
+    /// sides`.
     pub subject: &'static str,
     /// The decision.
     pub chosen: String,

@@ -301,8 +301,8 @@ impl Crate {
     }
 }
 
-/// The sets of files that name each other in a circle: each with its arrows. What a module exports again is left out, and
-/// what it takes from its own submodules by their names: a folder's `mod.rs` is made of these.
+/// The sets of files that name each other in a circle: each with its arrows. What a module exports again is left out,
+/// and what it takes from its own submodules by their names: a folder's `mod.rs` is made of these.
 pub fn circles(arrows: &Arrows) -> Vec<Vec<(String, String, String)>> {
     let direct: BTreeMap<(&str, &str), String> = arrows
         .iter()

@@ -50,8 +50,8 @@ pub(crate) struct Arguments {
     #[arg(value_name = "MATRIX")]
     more: Vec<PathBuf>,
     /// Right-hand side b: a file (one column or several), ones, a-ones (A times ones: the solution is known),
-    /// random:SEED, or a-random:SEED (A times a random solution); a file may be plain numbers too [default: the one that
-    /// came with the matrix in its file, else a-ones]
+    /// random:SEED, or a-random:SEED (A times a random solution); a file may be plain numbers too [default: the one
+    /// that came with the matrix in its file, else a-ones]
     #[arg(long, value_name = "FILE|NAME")]
     rhs: Option<Rhs>,
     /// Write x to this file: Matrix Market, or by its name .npy or .npz
@@ -128,8 +128,8 @@ pub(crate) struct Arguments {
     /// what was tried and why, times
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Leave out the estimate of the condition number, for which a factorisation needs a few more solves; it is made all
-    /// the same if double precision cannot meet the tolerance
+    /// Leave out the estimate of the condition number, for which a factorisation needs a few more solves; it is made
+    /// all the same if double precision cannot meet the tolerance
     #[arg(long)]
     no_condition: bool,
     /// Solve nothing: show which methods would be tried, in which order and why, and how long each is expected to take,

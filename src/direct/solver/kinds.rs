@@ -43,8 +43,9 @@ impl<T: Factorable> Direct<T> {
         (seconds > left).then_some(Reason::TooLate { seconds, left })
     }
 
-    /// Returns whether this LU is to be skipped: an earlier kind has found the matrix singular, it is small, and the dense
-    /// QR that comes later in the chain is faster than another LU and the refinement that would follow it in vain.
+    /// Returns whether this LU is to be skipped: an earlier kind has found the matrix singular, it is small, and the
+    /// dense QR that comes later in the chain is faster than another LU and the refinement that would follow it in
+    /// vain.
     fn is_for_dense(&self, kind: Kind) -> bool {
         let is_lu = matches!(kind, Kind::FrontalLu | Kind::Lu | Kind::SupernodalLu);
         let is_singular = |reason: &Reason| {

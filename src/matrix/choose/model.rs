@@ -25,8 +25,8 @@ pub(super) const COMPRESSED: &str = "compressed";
 const MOST: usize = 3;
 
 impl ProductModel {
-    /// The cost of reading a sample, in CSR products, and the fraction of a CSR product that is launch and waiting time,
-    /// estimated from the matrix's size in bytes alone.
+    /// The cost of reading a sample, in CSR products, and the fraction of a CSR product that is launch and waiting
+    /// time, estimated from the matrix's size in bytes alone.
     pub(super) fn sample_and_launch_cost(&self, bytes: usize) -> (f64, f64) {
         let share = self.share(Csr::<f64>::NAME).unwrap_or(1.0);
         let start = self.start + self.wait(Csr::<f64>::NAME).0;

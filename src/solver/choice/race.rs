@@ -51,7 +51,8 @@ const LEVELS: Trust =
     Trust { told: 30, before_analysis: 1.0, budget: 0.5, near: 0.75, most: 2.5, orders: 1.0, promising: 0.0 };
 
 /// GMRES and MINRES with the diagonal suit few of the other matrices. If they do, their slope is steeper at the end (on
-/// waves in three dimensions twice as steep), so that an order that takes a third of the rest would be computed in vain.
+/// waves in three dimensions twice as steep), so that an ordering that takes a third of the rest would be computed in
+/// vain.
 const GENERAL: Trust = Trust {
     told: BEFORE_TAKE_OVER,
     before_analysis: 0.1,
@@ -78,11 +79,12 @@ const WAIT: f64 = 0.7;
 const HOPEFUL: f64 = 0.6;
 const LEAST_WAIT: f64 = 0.3;
 
-/// Once the width of the graph has told how long the order and the elimination are expected to take, the factorisation
-/// is taken for this fraction of both, with the order counted twice for what comes beside it, but at most for this
-/// multiple of the usual time or of the order. Fitted to one half of `benches/choice`, seeds 7, 31 and 47, together with
-/// [`LESS`], `orders` of [`GENERAL`], `BEFORE_LEVELS`, `LEVELS` and `AT_ONCE`, with seed 53 in view: the mean regret fell
-/// from 1.31 to 1.24, and from 1.35 to 1.26 on the other half, which was in view too (replayed, 2026-11-28).
+/// After a guess from the width of the graph, the factorisation is expected to take GUESSED times the sum of the
+/// elimination and twice the ordering (the analysis takes about as long), at least its usual time, and at most UP_TO
+/// times its usual time or that of the ordering, if that is longer. Fitted to one half of `benches/choice`, seeds 7, 31
+/// and 47, together with [`LESS`], `orders` of [`GENERAL`], `BEFORE_LEVELS`, `LEVELS` and `AT_ONCE`, with seed 53 in
+/// view: the mean regret fell from 1.31 to 1.24, and from 1.35 to 1.26 on the other half, which was in view too
+/// (replayed, 2026-11-28).
 const GUESSED: f64 = 0.4;
 const UP_TO: f64 = 3.0;
 

@@ -121,8 +121,8 @@ impl<B: SolverBackend> Planner<'_, B> {
             && polynomial_may_pay::<T>(rows, self.products(rows))
     }
 
-    /// Chooses the format: the one that persistent iterations need if the backend has them, else by the model or, if the
-    /// caller asks for that, by trial.
+    /// Chooses the format: the one that persistent iterations need if the backend has them, else by the model or, if
+    /// the caller asks for that, by trial.
     fn automatic<V: Scalar + Promote<T>, T: Scalar>(&self, a: Csr<V, B>) -> Result<Chosen<T, B, V>> {
         let (backend, facts) = (self.backend, self.facts(a.nonzeros()));
         let cg = facts.first_method() == Method::Cg;

@@ -73,8 +73,8 @@ fn random_blocks(random: &mut Random, unknowns: usize) -> Vec<Vec<u32>> {
     blocks
 }
 
-/// A matrix with dominant diagonals, couplings between blocks, and some zero blocks. The entries of each block are scaled
-/// by a random factor, between 2^-`decades` and 2^`decades`.
+/// A matrix with dominant diagonals, couplings between blocks, and some zero blocks. The entries of each block are
+/// scaled by a random factor, between 2^-`decades` and 2^`decades`.
 fn matrix<T: Scalar>(
     random: &mut Random,
     blocks: &[Vec<u32>],

@@ -89,9 +89,9 @@ impl Asked {
     }
 }
 
-/// Whether packages hold a unit. A wheel may have 24 MB, of which the library takes 13. Of 8.7 MB for sm_90 (1316 units,
-/// 2026-11-28), batches took 1.7, and persistent iterations other than conjugate gradients in double precision 1.5:
-/// without a compiler, their steps are taken one by one.
+/// Whether packages hold a unit. A wheel may have 24 MB, of which the library takes 13. Of 8.7 MB for sm_90 (1316
+/// units, 2026-11-28), batches took 1.7, and persistent iterations other than conjugate gradients in double precision
+/// 1.5: without a compiler, their steps are taken one by one.
 pub(super) fn is_packed(unit: &Unit) -> bool {
     match unit.source() {
         "batch_block.cu" | "batch_krylov.cu" | "batch_lanes.cu" | "batch_sparse.cu"
