@@ -175,14 +175,14 @@ impl Drop for Back {
     }
 }
 
-/// The identity of a thread, and of what may stop its current work.
+/// Identifies a thread, its current work, and the flag that can cancel that work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Home {
     thread: usize,
     work: Option<[usize; 2]>,
 }
 
-/// The current thread and its current work.
+/// Returns the identity of the current thread and of its current work.
 pub(crate) fn home() -> Home {
     thread_local! {
         static MARK: u8 = const { 0 };
@@ -200,9 +200,10 @@ pub(crate) fn home() -> Home {
     }
 }
 
-/// Runs a part of a loop that cannot be stopped and that began as `home`. The thread that runs it may be in the middle
-/// of another solve, whose stop must not affect this part; also the thread that began the loop, while it waits in a
-/// part of that other solve.
+/// Runs a part of a loop that checks for no stop itself. `home` is the identity of the thread that started the loop,
+/// taken at that time. A thread that waits in another solve may steal this part, and the stop of that solve must not
+/// reach it. Even the thread that started the loop may do so: while it waits for the loop, it may steal a part of
+/// another solve, and from within that part steal this one.
 pub(crate) fn of_thread<R>(home: Home, part: impl FnOnce() -> R) -> R {
     if home == self::home() || CURRENT.with_borrow(Option::is_none) {
         return part();

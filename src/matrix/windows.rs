@@ -3,9 +3,10 @@
 use crate::mixing::mixed;
 use std::ops::Range;
 
-/// At most `count` ranges of `length` rows, in ascending order, one at a pseudo-random place in each of `count` equal
-/// stretches of the rows. At evenly spaced places a grid whose sides are powers of two would have nothing but rows on
-/// its boundary in the sample.
+/// Samples the rows: divides them into at most `count` equal intervals (the last may be shorter), and takes `length`
+/// consecutive rows, or fewer at the end, at a pseudo-random place in each. The places are the same in every call. With
+/// evenly spaced places, the sample of a grid in space whose sides are powers of two could consist of boundary points
+/// alone.
 pub(crate) fn windows(rows: usize, count: usize, length: usize) -> Vec<Range<usize>> {
     let stretch = rows.div_ceil(count.max(1)).max(length).max(1);
     (0..rows.div_ceil(stretch))

@@ -226,8 +226,9 @@ fn ratio_on_host<T: Scalar>(a: &Csr<T>) -> f64 {
     null_ratio(a, &vec![T::one(); a.columns()])
 }
 
-/// Returns the proof that a square A is singular if the residual r = b - A x gives one: A^H r is zero up to rounding in
-/// every row, and r is not zero. The x of least squares has such a residual if no x solves the system.
+/// Returns the proof that a square A is singular if the residual r = b - A x is a left null vector: r is not zero, but
+/// every component of A^H r is, up to rounding. A least-squares solution has such a residual if the system is
+/// inconsistent.
 pub(super) fn proof_by_residual<T: Scalar, B: SolverBackend>(
     backend: &B,
     a: &Csr<T, B>,

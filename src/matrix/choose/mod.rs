@@ -94,7 +94,7 @@ impl ChoiceOptions {
         self
     }
 
-    /// What another format costs before its first product.
+    /// Names, for the report, the work before another format than CSR can be used.
     fn cost(&self) -> &'static str {
         if self.measured { "a trial" } else { "a conversion" }
     }
