@@ -53,8 +53,9 @@ where
     }
 }
 
-/// Runs `body` on a thread of the pool, so that the loops in `body` start there, and the caller need not submit each one.
-/// That thread may have stolen `body` while it waited in another solve; the stop of that solve does not affect `body`.
+/// Runs `body` on a thread of the pool, so that the loops in `body` start there, and the caller need not submit each
+/// one. That thread may have stolen `body` while it waited in another solve; the stop of that solve does not affect
+/// `body`.
 pub(crate) fn in_pool<R: Send>(body: impl FnOnce() -> R + Send) -> R {
     let home = work::home();
     rayon::scope(|_| work::of_thread(home, body))
