@@ -45,6 +45,7 @@ enum Numbers<T: Factorable> {
         values: Vec<T>,
         ldl: bool,
         scale: Option<Vec<f64>>,
+        replaced: usize,
     },
     Lu {
         plan: Arc<LuPlan>,
@@ -127,7 +128,7 @@ impl<T: Factorable> Factor<T> {
         let bytes = (structure.len_val() * size_of::<T>()) as u64;
         within(bytes, faer_wrapper::symmetric_flops(&structure), options)?;
         let mut values = Vec::new();
-        let scale = if ldl {
+        let (scale, replaced) = if ldl {
             let scaling = equilibrate_symmetric(a).map_err(as_reason)?;
             let scaled = scaling.apply(a).map_err(as_reason)?;
             let largest = largest(scaled.parts().values);
@@ -137,13 +138,20 @@ impl<T: Factorable> Factor<T> {
             let delta = LDL_DELTA.max(unit.sqrt()) * largest;
             let entries = (columns, scaled.parts().values);
             T::symmetric_factor(&structure, entries, Some((epsilon, delta)), &mut values)?;
-            Some(scaling.into_parts().0)
+            // faer does not report how many pivots it replaced. They are on the diagonal of the factor, as they were
+            // set; another entry that happens to be the same number costs one more check of the factor.
+            let replaced = values.iter().filter(|value| value.abs().to_f64() == delta).count();
+            (Some(scaling.into_parts().0), replaced)
         } else {
             T::symmetric_factor(&structure, (columns, a.parts().values), None, &mut values)?;
-            None
+            (None, 0)
         };
         let kind = if ldl { Kind::Ldlt } else { Kind::Cholesky };
-        Ok(Self { kind, bytes, numbers: Numbers::Symmetric { structure, order, values, ldl, scale } })
+        Ok(Self {
+            kind,
+            bytes,
+            numbers: Numbers::Symmetric { structure, order, values, ldl, scale, replaced },
+        })
     }
 
     fn lu(
@@ -293,6 +301,7 @@ impl<T: Factorable> Factor<T> {
             Numbers::Lu { lu, .. } => lu.made_up,
             Numbers::Frontal { lu, .. } | Numbers::FrontalSymmetric { ldl: lu, .. } => lu.made_up,
             Numbers::Blocks { lu, .. } => lu.made_up,
+            Numbers::Symmetric { replaced, .. } => *replaced,
             _ => 0,
         }
     }

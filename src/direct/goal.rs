@@ -76,6 +76,18 @@ impl Weights {
     }
 }
 
+impl Weights {
+    /// Whether no row is larger than another one by more than the factor `most`.
+    pub(super) fn are_even(&self, most: f64) -> bool {
+        let extend = |(least, largest): (f64, f64), &weight: &f64| (least.min(weight), largest.max(weight));
+        [&self.plain, &self.rows].into_iter().flatten().all(|weights| {
+            let weights = weights.iter().filter(|weight| **weight > 0.0);
+            let (least, largest) = weights.fold((f64::INFINITY, 0.0), extend);
+            largest <= most * least
+        })
+    }
+}
+
 /// Returns the reciprocals of norms, multiplied by the geometric mean of the largest and the smallest norm; 0 for a
 /// norm of zero.
 pub(super) fn inverses(norms: &[f64]) -> Vec<f64> {

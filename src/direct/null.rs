@@ -60,7 +60,7 @@ pub(super) fn nearest_to_null<T: Factorable>(a: &Csr<T>, factor: &Factor<T>) -> 
     let (mut second, mut d) = (zero.clone(), zero.clone());
     let mut idle = 0;
     for step in 0..=STEPS {
-        let ratio = null_ratio(a, &v);
+        let ratio = null_ratio(a, &v).min(null_ratio(a, &without_noise(&v)));
         idle = if ratio < 0.9 * best { 0 } else { idle + 1 };
         best = best.min(ratio);
         if best <= NULL_UNITS || step == STEPS || idle == IDLE {
@@ -87,6 +87,16 @@ pub(super) fn nearest_to_null<T: Factorable>(a: &Csr<T>, factor: &Factor<T>) -> 
         second.iter_mut().for_each(|second| *second *= scale);
     }
     best
+}
+
+/// Entries below this fraction of the largest one may be rounding errors of zeros.
+const NOISE: f64 = 1e-12;
+
+/// The vector with zeros in the place of entries that may be rounding errors: in a row that has only such entries,
+/// A v would be as large as |A| |v|.
+fn without_noise<T: Factorable>(v: &[T]) -> Vec<T> {
+    let least = NOISE * largest(v);
+    v.iter().map(|&v| if v.abs().to_f64() > least { v } else { T::default() }).collect()
 }
 
 /// Scales by a power of two such that the largest entry is near one. Returns whether there is a nonzero, finite entry.

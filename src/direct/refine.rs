@@ -61,6 +61,8 @@ pub(super) struct Refined<T> {
     /// solutions; and the same for x alone.
     pub(super) normal: Option<f64>,
     pub(super) normal_of_x: Option<f64>,
+    /// The part of `normal` that may be due to rounding x and b.
+    pub(super) normal_rounding: f64,
     /// Whether rounding limits the residual of x: one more step did not halve it, and x solves a system whose entries
     /// differ by rounding, or is the rounded solution.
     pub(super) limited: bool,
@@ -82,6 +84,7 @@ impl<T: Scalar> Refined<T> {
             largest: largest(b),
             normal: None,
             normal_of_x: None,
+            normal_rounding: 0.0,
             limited: false,
             steps: 0,
             iterations: 0,
@@ -157,6 +160,65 @@ pub(super) fn normal_residual<T: Scalar>(a: &Csr<T>, r: &[T]) -> f64 {
     let beside = product.iter().zip(&columns).filter(|(_, column)| **column > 0.0);
     let parallel = beside.map(cosine).fold(0.0, f64::max);
     if parallel > PARALLEL { parallel } else { norm(&product) / size }
+}
+
+/// If A^H r is at most this many rounding units of ||A|| (||A|| ||x|| + ||b||), rounding x and b alone may have made it
+/// that large: no x of this precision is nearer to the least-squares solution.
+const GRADIENT_UNITS: f64 = 16.0;
+
+/// Rounding may excuse a ratio ||A^H r|| / (||A|| ||r||) of at most this power of the rounding unit: 1e-6 in double
+/// precision.
+const EXCUSED: f64 = 0.375;
+
+/// Rows are even if the largest of their norms is at most this times the smallest. If they are not, rounding in large
+/// rows may hide all that small ones tell.
+pub(crate) const EVEN: f64 = 1e6;
+
+/// The ratio ||A^H r|| / (||A|| ||r||) that rounding may cause if ||A|| ||x|| + ||b|| is `sums` and ||r|| is
+/// `residual`.
+pub(crate) fn excused<T: Scalar>(sums: f64, residual: f64) -> f64 {
+    let unit = <T::Real as Float>::epsilon().to_f64();
+    (GRADIENT_UNITS * unit * sums / residual).min(unit.powf(EXCUSED))
+}
+
+/// The part of a residual that may be due to a solution that is not exact.
+const UNSURE: f64 = 1e-6;
+
+/// Returns whether small changes make r = b - A x orthogonal to every column of A, so that no x has a smaller residual:
+/// of each r_i relative to itself (`UNSURE`), or of a `part` of (|A| |x| + |b|)_i. Unlike ||A^H r|| / (||A|| ||r||), this
+/// does not depend on the units of rows and columns. Residuals of row i are multiplied by `weights[i]`, if there are
+/// any, to become those of the caller's matrix.
+pub(crate) fn is_orthogonal<T: Scalar>(
+    (a, b, x): (&Csr<T>, &[T], &[T]),
+    weights: Option<&[f64]>,
+    part: f64,
+) -> bool {
+    let mut r = vec![T::default(); a.rows()];
+    residual(a, b, x, None, &mut r);
+    let (mut products, mut allowed) = (vec![T::default(); a.columns()], vec![0.0_f64; a.columns()]);
+    // A itself is scaled in the same way as r, so a weight counts twice.
+    let weight = |row: usize| weights.map_or(1.0, |weights| weights[row] * weights[row]);
+    let most = largest_of(&r, |row, r| weight(row) * r.abs().to_f64());
+    for (row, &r) in r.iter().enumerate() {
+        let (indices, values) = a.row(row);
+        // Relative to the largest, so that no product underflows.
+        let weight = weight(row) / most;
+        let r = times(r, weight);
+        let sum = weight * (magnitudes(a, row, x) + b[row].abs().to_f64());
+        let change = UNSURE * r.abs().to_f64() + part * sum;
+        for (&column, &value) in both(indices, values) {
+            products[column as usize] += value.conj() * r;
+            allowed[column as usize] += value.abs().to_f64() * change;
+        }
+    }
+    products.iter().zip(&allowed).all(|(product, &allowed)| product.abs().to_f64() <= allowed)
+}
+
+/// The ratio of [`normal_residual`] that rounding x and b alone may cause.
+fn normal_rounding<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], r: &[T]) -> f64 {
+    let sum = |row: usize| magnitudes(a, row, x) + b[row].abs().to_f64();
+    let sums: Vec<f64> = (0..a.rows()).into_par_iter().map(sum).collect();
+    excused::<T>(norm(&sums), norm(r))
 }
 
 /// A^H r.
@@ -262,6 +324,9 @@ pub(super) fn refine<T: Factorable>(
                 best.residual += goal.size_of(&doubt(a, b, &x));
             }
             best.normal_of_x = normal.map(|_| normal_residual(a, &plain));
+            if normal.is_some() {
+                best.normal_rounding = normal_rounding(a, b, &x, &plain);
+            }
             (best.x, best.second, best.two_part) = (x, second, two_part);
             if two_part <= goal.norm / 64.0 && best.residual <= goal.norm {
                 break;
@@ -279,7 +344,7 @@ pub(super) fn refine<T: Factorable>(
                 break;
             }
         }
-        if best.normal.is_some_and(|normal| normal <= least_goal) {
+        if best.normal.is_some_and(|normal| normal <= least_goal.max(best.normal_rounding)) {
             break;
         }
         if stands && !nearer && !taken {

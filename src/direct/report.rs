@@ -156,7 +156,8 @@ pub struct DirectReport {
     /// Whether x is as accurate as working precision allows, although it misses the tolerance: A is nonsingular, and
     /// another refinement step with an accurate residual changes nothing.
     pub precision_limited: bool,
-    /// The proof that A is singular, if it was requested and found.
+    /// The proof that A is singular, if one was found. It is searched for if x misses the tolerance, and if the condition
+    /// number was requested and the factor is not one of A; then A x = b may be solved nevertheless.
     pub singularity: Option<Singularity>,
     /// The kind of factorisation that gave x.
     pub kind: Kind,
@@ -175,8 +176,8 @@ pub struct DirectReport {
     pub refinements: usize,
     /// Iterations of flexible GMRES with the factor as a preconditioner.
     pub iterations: usize,
-    /// An estimate of the condition number ||A||_1 ||A^-1||_1: a lower bound, usually within a factor of 3. If pivots
-    /// were perturbed, it is that of a nearby matrix.
+    /// An estimate of the condition number ||A||_1 ||A^-1||_1: a lower bound, usually within a factor of 3. `None` if
+    /// perturbed pivots made the factor one of another matrix.
     pub condition: Option<f64>,
     /// Decimal digits of x (in norm) that are correct if the entries of A and b are correct up to rounding: from the
     /// condition number and the backward error, or from a componentwise error bound if that is better.
@@ -185,7 +186,7 @@ pub struct DirectReport {
     pub order: Option<OrderKind>,
     /// The numerical rank, if it was determined.
     pub rank: Option<usize>,
-    /// The number of perturbed pivots. LDL^H does not count its own.
+    /// The number of perturbed pivots; for LDL^H an upper bound.
     pub perturbed: usize,
     /// ||A^H (b - A x)|| / (||A|| ||b - A x||), if it shows that x is a least-squares solution and b is not in the
     /// range of A.

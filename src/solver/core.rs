@@ -3,7 +3,7 @@
 use super::SolverBackend;
 use super::choice::{GRIDS, SystemFacts, is_fault};
 use super::columns::column;
-use super::judging::judge;
+use super::judging::{judge, nearest};
 use super::names::Method;
 use super::nullspace::proof_by_residual;
 use super::plan::{Notes, System};
@@ -11,12 +11,12 @@ use super::report::{Evidence, Seconds, SolveReport, StageReport, Trail, blank};
 use super::stage::Stage;
 use super::system::Stored;
 use super::watch::Watch;
-use crate::backend::{Backend, Space};
+use crate::backend::Backend;
 use crate::direct::RightHandSides;
 use crate::error::Result;
 use crate::krylov::{MultiCg, Outcome, Report, SolveOptions};
 use crate::scalar::Scalar;
-use crate::verdict::{RowNorms, Verdict, normal_residual};
+use crate::verdict::{RowNorms, Verdict};
 use crate::work;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -181,11 +181,9 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
     }
 
     /// Returns ||A^H r|| / (||A|| ||r||) for the residual r of x, if it is small enough to show that x is a
-    /// least-squares solution.
-    pub(super) fn nearest(&mut self, b: &B::Slice<T>, x: &B::Slice<T>) -> Result<Option<f64>> {
-        let space = Space::new(self.backend.clone());
-        let (strict, told) = normal_residual(&space, (self.stored.operator(), &mut self.norms), b, x)?;
-        Ok(Some(told).filter(|_| strict <= self.options.least_squares_tolerance::<T>()))
+    /// least-squares solution; whatever it is if it is not `tested`, because that was shown otherwise.
+    pub(super) fn nearest(&mut self, x: (&B::Slice<T>, &B::Slice<T>), tested: bool) -> Result<Option<f64>> {
+        nearest(&self.backend, (&self.stored, &mut self.norms), x, &self.options, tested)
     }
 
     /// Returns whether the residual of x proves that A is singular, and keeps the proof.
@@ -236,7 +234,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             condition: self.evidence.condition,
             digits: self.evidence.digits,
             normal_residual,
-            singularity: self.evidence.singularity.filter(|_| of_singular),
+            singularity: self.evidence.singularity.filter(|_| of_singular || outcome == Outcome::Converged),
             outside_range: None,
             unmatched: self.evidence.unmatched.clone(),
             memory_needed: self.evidence.memory_needed,
@@ -263,7 +261,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         Ok(match said {
             _ if judged.met && (is_fault(&said) || said.is_solved()) => (Outcome::Converged, None),
             Outcome::Converged => (Outcome::Stagnated, None),
-            Outcome::LeastSquares => match self.nearest(b, x)? {
+            Outcome::LeastSquares => match self.nearest((b, x), true)? {
                 Some(normal) if !is_square || is_singular || self.residual_proves_singular(b, x)? => {
                     (Outcome::LeastSquares, Some(normal))
                 }

@@ -8,11 +8,15 @@ use super::SolverBackend;
 use super::choice::is_fault;
 use super::system::Stored;
 use crate::backend::Space;
+use crate::direct::{EVEN, excused, is_orthogonal};
 use crate::error::Result;
 use crate::krylov::{Judgement, Outcome, SolveOptions};
 use crate::scalar::Scalar;
-use crate::verdict::{Known, RowNorms, Verdict, decided, more, verdict};
+use crate::verdict::{Known, RowNorms, Verdict, decided, more, normal_residual, verdict};
 use std::cell::Cell;
+
+/// If norms of rows differ widely, the residual of a least-squares solution is at least this many times the tolerance.
+const ALMOST: f64 = 1e3;
 
 /// Judges x on the backend. If that leaves the verdict open, judges it row by row on the host.
 pub(super) fn judge<T: Scalar, B: SolverBackend>(
@@ -76,4 +80,33 @@ impl<'a> Judging<'a> {
             None => Judgement::Missed,
         }
     }
+}
+
+/// Returns ||A^H r|| / (||A|| ||r||) for the residual r of x, if it is small enough to show that x is a least-squares
+/// solution, and if r is orthogonal to every column of A whatever the units of rows and columns are. Returns it in any
+/// case if it is not `tested`.
+pub(super) fn nearest<T: Scalar, B: SolverBackend>(
+    backend: &B,
+    (stored, norms): (&Stored<T, B>, &mut RowNorms<T, B>),
+    (b, x): (&B::Slice<T>, &B::Slice<T>),
+    options: &SolveOptions,
+    tested: bool,
+) -> Result<Option<f64>> {
+    let (space, part) = (Space::new(backend.clone()), options.least_squares_tolerance::<T>());
+    let (strict, told) = normal_residual(&space, (stored.operator(), &mut *norms), b, x)?;
+    if !tested {
+        return Ok(Some(told));
+    }
+    let judged = judge(backend, (stored, &mut *norms), (b, x), options, None)?;
+    let (sums, is_even) = (norms.most * judged.x + judged.b, norms.spread() <= EVEN);
+    let rounding = if is_even { excused::<T>(sums, judged.residual) } else { 0.0 };
+    // If the residual meets the tolerance, or nearly, only rows in small units miss it.
+    let least = options.threshold::<T>(judged.b) * if is_even { 1.0 } else { ALMOST };
+    if strict > part.max(rounding) || judged.residual <= least {
+        return Ok(None);
+    }
+    let a = stored.to_csr(backend)?.to_host(backend)?;
+    let (b, x) = (backend.download(b)?, backend.download(x)?);
+    let weights = norms.to_host(backend)?.plain;
+    Ok(is_orthogonal((&a, &b, &x), weights.as_deref(), part).then_some(told))
 }

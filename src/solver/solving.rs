@@ -22,6 +22,9 @@ const LEVEL: f64 = 1.0 + 1e-9;
 /// What is left of b after a projection counts as zero below this many units of rounding.
 const ROUNDING: f64 = 16.0;
 
+/// Methods reach a residual of this power of the rounding unit, relative to b, if they are asked for it.
+const REACHABLE: f64 = 0.75;
+
 impl<T: Scalar, B: SolverBackend> Placed<T, B> {
     /// Solves from x, with the null space if there is one.
     pub(super) fn solve_one(
@@ -160,7 +163,9 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             // A^H r only has contributions of the residual inside the range: that must be small compared to the part of
             // b outside.
             let least = self.core.options.least_squares_tolerance::<T>() * outside / (2.0 * inside);
-            self.core.aim = Some(least.min(self.core.options.threshold_of_one::<T>()));
+            // If that is lost in rounding, the tolerance itself has to do.
+            let wanted = if least > unit.powf(REACHABLE) { least } else { f64::INFINITY };
+            self.core.aim = Some(wanted.min(self.core.options.threshold_of_one::<T>()));
         }
         let report = self.solve_here(here, x, watch);
         self.core.aim = None;
@@ -183,7 +188,12 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         if judged.met {
             report.outcome = Outcome::Converged;
         } else if report.outcome.is_converged() || report.outcome == Outcome::LeastSquares {
-            report.normal_residual = self.nearest(b, x)?.filter(|_| null.hermitian);
+            report.normal_residual = self.nearest(b, x, true)?.filter(|_| null.hermitian);
+            if report.normal_residual.is_none() && null.hermitian && self.judge(here, x)?.met {
+                // What is left of b beside its part outside of the range meets the tolerance, so that no x has a residual
+                // that is smaller by more than that.
+                report.normal_residual = self.nearest(b, x, false)?;
+            }
             report.singularity = null.singularity();
             report.outcome = match report.normal_residual {
                 Some(_) => Outcome::LeastSquares,
@@ -209,12 +219,12 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
     }
 
     /// Returns the ratio of [`Core::nearest`] for an x in the caller's order and units.
-    fn nearest(&mut self, b: &B::Slice<T>, x: &mut B::Slice<T>) -> Result<Option<f64>> {
+    fn nearest(&mut self, b: &B::Slice<T>, x: &mut B::Slice<T>, tested: bool) -> Result<Option<f64>> {
         self.turn(x)?;
         let nearest = match self.enter(b, x)? {
-            None => self.core.nearest(b, x),
+            None => self.core.nearest((b, x), tested),
             Some(room) => {
-                let nearest = self.core.nearest(&room.0, &room.1);
+                let nearest = self.core.nearest((&room.0, &room.1), tested);
                 self.room = Some(room);
                 nearest
             }

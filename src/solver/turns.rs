@@ -4,7 +4,7 @@ use super::SolverBackend;
 use super::choice::{Costs, Course, Pace, Turn, When, is_left_out, refuses_factors, refuses_trial};
 use super::core::Core;
 use super::judging::Judging;
-use super::judging::judge;
+use super::judging::{judge, nearest};
 use super::names::Method;
 use super::nullspace::norm;
 use super::ready::Task;
@@ -201,6 +201,12 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             Some(_) if report.outcome == Outcome::Converged => Outcome::Stagnated,
             _ => report.outcome,
         };
+        if report.outcome == Outcome::LeastSquares
+            && nearest(&self.backend, (&self.stored, &mut self.norms), (b, x), &self.options, true)?.is_none()
+        {
+            // Nothing proves that there is no solution, so another method may find it.
+            report.outcome = Outcome::Stagnated;
+        }
         let mut remark = ready.remark();
         if let Some(row_wise) = missed {
             remark = with(remark, Some(format!("the residual relative to each row stays at {row_wise:.1e}")));

@@ -8,11 +8,13 @@
 //! | `judge` | whether a verdict, as it is worded, is true |
 //! | `cases`, `ways` | the systems with their right results; the ways to call a solver |
 //! | `named`, `random_systems` | the tests of these, and of random systems |
+//! | `claims` | condition numbers, "no x solves it" and "symmetric" |
 //! | `batches` | the tests of batches of small systems |
 //! | `memory`, `unchanged` | a failure does not affect later solves; new values and the old ones again |
 
 mod batches;
 mod cases;
+mod claims;
 mod elimination;
 mod exact;
 mod judge;

@@ -306,6 +306,8 @@ fn certainty(answer: &Answer) -> Vec<(&'static str, String)> {
             None => String::new(),
         };
         told.push(("condition", format!("about {condition:.1e}{digits}")));
+    } else if answer.singularity.is_some() && answer.status == "converged" {
+        told.push(("condition", "none: the matrix is singular, and x is one of many solutions".into()));
     }
     told
 }
@@ -429,8 +431,8 @@ pub(super) fn advice(story: &Story<'_>) -> Option<String> {
         Outcome::PrecisionLimit { .. } if story.answer.condition.is_some_and(|known| known < WELL) => "The tolerance is \
              beyond double precision: the backward error of x is at the rounding level. Try: a looser --tolerance."
             .into(),
-        Outcome::PrecisionLimit { .. } => "The matrix is ill-conditioned, but not singular: the backward error of x is \
-             at the rounding level, and double precision allows no more. Check the units of the unknowns and the boundary \
+        Outcome::PrecisionLimit { .. } => "The matrix is ill-conditioned, or singular: the backward error of x is at the \
+             rounding level, and double precision allows no more. Check the units of the unknowns and the boundary \
              conditions, or try a looser --tolerance."
             .into(),
         // It is what was asked for.

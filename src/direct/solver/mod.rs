@@ -302,7 +302,7 @@ impl<T: Factorable> Direct<T> {
             match refined {
                 Ok(refined) => {
                     let solved = refined.residual <= goal.norm;
-                    let nothing_nearer = self.is_nearest(&refined, &goal, tolerance);
+                    let nothing_nearer = self.is_nearest(&refined, b, &goal, tolerance);
                     let least = nothing_nearer && self.may_have_no_solution();
                     let Some(factor) = &self.factor else { break };
                     self.inconsistent |= least;

@@ -6,7 +6,7 @@ use super::super::goal::{Goal, Weights};
 use super::super::inverse::{column_units, is_inverse};
 use super::super::null::{NULL_UNITS, nearest_to_null};
 use super::super::options::Kind;
-use super::super::refine::{AT_ROUNDING, LEAST, Refined, largest, residual};
+use super::super::refine::{EVEN, LEAST, Refined, is_at_rounding, is_orthogonal, largest, residual};
 use super::super::report::{DirectReport, Reason, Singularity};
 use super::super::steps::caught;
 use super::Direct;
@@ -15,7 +15,9 @@ use crate::scalar::Real;
 use crate::work;
 use num_traits::Float;
 
-/// The residual of a least-squares solution is at least this many times the tolerance.
+/// The residual of a least-squares solution has a backward error of at least this many rounding units, and it is at
+/// least this many times the tolerance if norms of rows differ widely: a smaller one may be due to rounding, so that
+/// another kind may meet the tolerance.
 const ALMOST: f64 = 1e3;
 
 impl<T: Factorable> Direct<T> {
@@ -51,11 +53,16 @@ impl<T: Factorable> Direct<T> {
         self.inverse.flatten().map(|inverse| inverse * self.norms.0)
     }
 
-    /// Returns whether ||A^H r|| shows that no x has a smaller residual. If the residual is almost at the tolerance, it
-    /// may be due to rounding, and another kind may meet the tolerance.
-    pub(super) fn is_nearest(&self, refined: &Refined<T>, goal: &Goal<'_>, tolerance: f64) -> bool {
-        refined.normal_of_x.is_some_and(|normal| normal <= LEAST * tolerance)
-            && refined.residual > ALMOST * goal.norm
+    /// Returns whether ||A^H r|| shows that no x has a smaller residual, and r is larger than rounding makes it.
+    pub(super) fn is_nearest(&self, refined: &Refined<T>, b: &[T], goal: &Goal<'_>, tolerance: f64) -> bool {
+        let is_even = goal.weights.are_even(EVEN);
+        let small = (LEAST * tolerance).max(if is_even { refined.normal_rounding } else { 0.0 });
+        let least = goal.norm * if is_even { 1.0 } else { ALMOST };
+        let unit = <T::Real as Float>::epsilon().to_f64();
+        let weight = self.norms.1 * largest(&refined.x) + largest(b);
+        refined.normal_of_x.is_some_and(|normal| normal <= small)
+            && refined.norm > least
+            && refined.largest > ALMOST * unit * weight
     }
 
     /// Returns whether some b have no solution: A is not square, or was shown to be singular.
@@ -116,25 +123,36 @@ impl<T: Factorable> Direct<T> {
         let backward_error = if weight > 0.0 { best.largest / weight } else { 0.0 };
         let unit = <T::Real as Float>::epsilon().to_f64();
         let normal_residual = best.normal_of_x.filter(|_| {
-            self.is_nearest(&best, goal, tolerance)
+            let part = LEAST * tolerance;
+            self.is_nearest(&best, b, goal, tolerance)
                 && (self.a.rows() != self.a.columns() || self.is_singular())
+                && is_orthogonal((&self.a, b, x), goal.weights.plain.as_deref(), part)
         });
         let told = |told: &Reason| self.reasons.iter().any(|(_, reason)| reason == told);
         let (overflowed, stopped) =
             (told(&Reason::NotFinite) && kind == Kind::Triangular, told(&Reason::Stopped));
         let given_up = solved || normal_residual.is_some() || overflowed || stopped;
         let singularity = if solved || overflowed || stopped { None } else { self.singularity() };
-        // If no kind could improve x, and its backward error is at the rounding level, it has reached the limit of the
-        // precision.
-        let at_rounding = best.limited || backward_error <= AT_ROUNDING * unit;
+        // If no kind could improve x, and its componentwise backward error is at the rounding level, it has reached the
+        // limit of the precision.
         let has_x = best.residual.is_finite() && best.x.iter().any(|x| *x != T::default());
-        let precision_limited = !given_up && singularity.is_none() && at_rounding && has_x;
-        let wished = self.options.condition || precision_limited;
-        let condition = if wished && !work::is_asked() { self.condition_of(goal.weights) } else { None };
-        let mut digits = condition.map(|c| (-(c * backward_error.max(unit)).log10()).max(0.0));
-        if let Some(factor) = self.factor.as_ref().filter(|_| precision_limited) {
+        let r = (!given_up && singularity.is_none() && has_x).then(|| {
             let mut r = vec![T::default(); b.len()];
             residual(&self.a, b, x, None, &mut r);
+            r
+        });
+        let limited = r.filter(|r| is_at_rounding(&self.a, b, x, r));
+        let precision_limited = limited.is_some();
+        let wished = self.options.condition || precision_limited;
+        let condition = if wished && !work::is_asked() { self.condition_of(goal.weights) } else { None };
+        // A condition number that the factor cannot give may be infinite.
+        let unknown = solved && wished && condition.is_none() && !work::is_asked();
+        let null = self.null;
+        let singularity = if unknown { self.singularity() } else { singularity };
+        // What was found here must not change the next solve.
+        self.null = if unknown { null } else { self.null };
+        let mut digits = condition.map(|c| (-(c * backward_error.max(unit)).log10()).max(0.0));
+        if let (Some(factor), Some(r)) = (&self.factor, limited) {
             let error = caught(|| Ok(forward_error((&self.a, factor), b, x, &r))).unwrap_or_default();
             let by_components = error.map(|error| (-error.max(unit).log10()).max(0.0));
             digits = digits.into_iter().chain(by_components).reduce(f64::max);

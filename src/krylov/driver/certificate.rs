@@ -3,6 +3,7 @@
 
 use super::{Certificate, Driver, POWER_STEPS, Solve};
 use crate::backend::{Communicator, Op, VectorOps};
+use crate::direct::excused;
 use crate::error::Result;
 use crate::krylov::Outcome;
 use crate::krylov::judge::{Certified, Judgement, NEARLY};
@@ -57,7 +58,9 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
             a.product_op(backend, op, T::one(), method.vectors().scratch, T::zero(), self.gradient)?;
             now.measure = units.norm_of(self.space, self.gradient, self.square)?;
             drop(method);
-            let small = now.measure <= solve.gradient * self.norm_of_a(now.measure, units)? * residual;
+            let norm_of_a = self.norm_of_a(now.measure, units)?;
+            let rounding = excused::<T>(norm_of_a * length.unwrap_or(0.0) + units.b_norm, residual);
+            let small = now.measure <= solve.gradient.max(rounding) * norm_of_a * residual;
             now.met = small.then_some(Outcome::LeastSquares);
         }
         Ok(now)
