@@ -140,11 +140,11 @@ impl Facts {
         self.rows > self.columns && self.is_free()
     }
 
-    /// The preconditioner that the caller has named; no preconditioner for an underdetermined system, since scaled
-    /// columns would change which solution is found.
+    /// The preconditioner that the caller has named; if none, no preconditioner for an underdetermined system, since
+    /// scaled columns would change which solution is found.
     pub(in crate::solver) fn wish(&self) -> Name {
         match self.preconditioner {
-            _ if self.is_underdetermined() => Name::None,
+            Name::Auto if self.rows < self.columns => Name::None,
             // Near-null vectors are given for multigrid.
             Name::Auto if self.has_near_null => Name::Multigrid(Default::default()),
             named => named,
@@ -177,11 +177,20 @@ impl Facts {
     /// Whether iterations run a race with a factorisation: they come first, and are given up if it is forecast to
     /// finish earlier. There is no race for several right-hand sides, which share the factors, nor on a device, where
     /// the order alone takes longer than most iterations.
-    pub(super) fn races(&self) -> bool {
+    pub(in crate::solver) fn races(&self) -> bool {
         self.may_choose()
             && self.columns <= if self.hermitian { MEDIUM } else { SMALL }
             && self.right_hand_sides <= 1
             && !self.on_device
+    }
+
+    /// The same for a matrix that is not square, whose factorisation solves the least-squares problem too.
+    pub(super) fn races_for_squares(&self) -> bool {
+        self.is_free()
+            && !self.is_square()
+            && self.max_iterations.is_none()
+            && !self.on_device
+            && self.right_hand_sides <= 1
     }
 
     /// Whether the solver may choose multigrid.

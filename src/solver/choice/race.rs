@@ -183,7 +183,7 @@ pub(in crate::solver) fn iterations_left(best: &[f64], goal: f64) -> f64 {
 
 /// Whether a factorisation that takes at least `least` seconds comes before iterations of this method.
 pub(in crate::solver) fn is_left_out(method: Method, least: f64) -> bool {
-    method != Method::Cg && least < SOON
+    !matches!(method, Method::Cg | Method::Lsmr) && least < SOON
 }
 
 impl Race {

@@ -139,7 +139,7 @@ fn behind_cg(facts: &Facts) -> Vec<Candidate> {
         }
     }
     if facts.may_take_levels() && facts.hierarchy.is_none() {
-        if on_host && n <= SMALL {
+        if on_host && n <= MEDIUM {
             list.push(facts.direct(AT_ONCE.max(LONG_LEVELS * flops_of_levels(facts.nonzeros)), CHEAP));
         }
         list.push(Candidate { race, ..facts.levels(LEVELS, Source::Later) });
@@ -211,14 +211,13 @@ pub(super) fn general(facts: &Facts) -> Vec<Candidate> {
     let levels_later = hierarchy.filter(|hierarchy| !hierarchy.is_made).map(|hierarchy| hierarchy.why);
     let levels_later = levels_later.map(|why| facts.levels(why, Source::Later));
     if race && name == Name::Jacobi && hierarchy.is_none_or(|hierarchy| !hierarchy.is_made) {
-        let factors = facts.incomplete(Name::Ilu, FEWER);
-        list.push(Candidate { race, when: When::HandedOver, ..factors });
+        list.push(Candidate { race, when: When::HandedOver, ..facts.without_fill(FEWER) });
     }
     if facts.iterates_first() && n <= SMALL {
         list.extend(levels_later);
         if facts.may_take_factors() && (levels_later.is_some() || hierarchy.is_none()) {
             list[0].may_go_on = hierarchy.is_none();
-            list.push(facts.incomplete(Name::Ilu, FACTORS));
+            list.push(facts.without_fill(FACTORS));
         }
         list.push(facts.direct(IN_RACE, CHEAP));
     } else if facts.begins_with_factors() {
@@ -251,7 +250,7 @@ fn behind_gmres(facts: &Facts) -> Vec<Candidate> {
             list.push(facts.direct(BEFORE_INCOMPLETE, CHEAP));
         }
         if facts.may_take_factors() {
-            list.push(facts.incomplete(Name::Ilu, FACTORS));
+            list.push(facts.without_fill(FACTORS));
         }
         // If it is refused, iterations go on.
         list.push(facts.direct(PATIENT, LAST));
@@ -275,7 +274,8 @@ fn behind_gmres(facts: &Facts) -> Vec<Candidate> {
 pub(super) fn rectangular(facts: &Facts) -> Vec<Candidate> {
     let share =
         (facts.is_underdetermined() || facts.is_overdetermined()).then(|| facts.patience(f64::INFINITY));
-    let first = Candidate { share, ..facts.first(facts.named_or(Name::Jacobi), why_first(facts)) };
+    let race = facts.races_for_squares();
+    let first = Candidate { share, race, ..facts.first(facts.named_or(Name::Jacobi), why_first(facts)) };
     let behind = if facts.is_underdetermined() {
         vec![facts.direct(QUICK, DENSE), facts.plain(Method::Lsmr, SCALED)]
     } else if facts.is_overdetermined() {
@@ -332,6 +332,14 @@ impl Facts {
     fn incomplete(&self, name: Name, why: &'static str) -> Candidate {
         let share = Some(self.patience(BEFORE_FORECAST));
         Candidate { share, source: Source::Later, ..self.first(name, why) }
+    }
+
+    /// Incomplete factors without fill of a matrix that is not Hermitian. On the host they are for BiCGSTAB, which takes
+    /// half to 0.9 of the time of GMRES with them on all kinds of `benches/choice` that either solves with them (16
+    /// systems, two cores, 2026-11-28); on a device, where setup and barriers dominate, for GMRES.
+    fn without_fill(&self, why: &'static str) -> Candidate {
+        let method = if self.on_device { self.first_method() } else { Method::BiCgStab };
+        Candidate { method, ..self.incomplete(Name::Ilu, why) }
     }
 
     /// A factorisation with at most this many multiplications.

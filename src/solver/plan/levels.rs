@@ -3,16 +3,22 @@
 use super::{Planner, known, timed};
 use crate::backend::{Diagonals, NEIGHBOURS, PreconditionSteps};
 use crate::error::Result;
+use crate::graph::{self, Adjacency};
 use crate::matrix::Csr;
 use crate::multigrid;
-use crate::prices::budgets::{SMALL, device_setup};
+use crate::prices::budgets::{SMALL, device_setup, flops_of_levels};
 use crate::prices::multigrid::PRODUCTS_OF_LEVELS;
+use crate::prices::order::OrderGuess;
 use crate::scalar::{Promote, Scalar};
 use crate::solver::SolverBackend;
 use crate::solver::hierarchy::{Levels, grids_pay, unknowns_a_node};
 use crate::solver::mesh::Mesh;
 use crate::solver::names::{Method, PreconditionerChoice as Name};
 use std::time::Instant;
+
+/// Multigrid is not set up beforehand if a factorisation is expected to take this fraction of its time. The guess is
+/// within a factor of 2 in the median.
+const MUCH_LESS: f64 = 0.4;
 
 impl<B: SolverBackend> Planner<'_, B> {
     /// The diagonals of a matrix on a grid, if multigrid is likely to be faster.
@@ -61,9 +67,20 @@ impl<B: SolverBackend> Planner<'_, B> {
         if self.hermitian || method != Method::Gmres || !facts.may_take_levels() {
             return Ok(None);
         }
+        if facts.races() && facts.begins_with_factors() && self.expects_cheap_factors(a)? {
+            return Ok(None);
+        }
         timed(&mut self.notes.seconds.setup, || {
             Ok(Levels::symmetrized(backend, a, (Default::default(), method)).unwrap_or(None))
         })
+    }
+
+    /// Returns whether a factorisation is expected to take much less time than multigrid: its matrix is long and narrow.
+    fn expects_cheap_factors<V: Scalar>(&self, a: &Csr<V, B>) -> Result<bool> {
+        let here = a.to_host(self.backend)?;
+        let width = graph::level_width(&Adjacency::new(&here)?);
+        let guess = OrderGuess::new([a.rows(), a.nonzeros()], width);
+        Ok(!guess.exceeds(MUCH_LESS * flops_of_levels(a.nonzeros())))
     }
 
     /// Returns whether a matrix that is not Hermitian suits classical multigrid.
