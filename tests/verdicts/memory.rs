@@ -121,7 +121,8 @@ fn look_at<T: Solvable>(
             format!("{} {method} {preconditioner}, matrix {kind}, {count} at once, {trouble:?}", T::NAME);
         // Factors in doubles may be of another kind the second time, and x may round differently to single precision:
         // then only the verdict must be the same.
-        let may_differ = matches!(method, Method::Direct | Method::Auto) && T::Real::epsilon().to_f64() > 1e-10;
+        let may_differ =
+            matches!(method, Method::Direct | Method::Auto) && T::Real::epsilon().to_f64() > 1e-10;
         match solved(&mut solver, &b, None) {
             Err(error) => faults.push(format!("{setting}: {error}")),
             Ok(next) => {
