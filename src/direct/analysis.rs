@@ -222,6 +222,11 @@ pub(super) fn forecast<T: Factorable>(
     };
     match kind {
         Kind::Auto | Kind::Cholesky | Kind::Ldlt | Kind::ShiftedLdlt => {
+            if kind == Kind::Ldlt
+                && let Some((tree, order)) = structures.in_order(a, options)?
+            {
+                return Ok(of_fronts(&DEFINITE_FRONTS, Some(order), &tree));
+            }
             let (structure, order) = structures.symmetric(a, options)?;
             Ok(analysis(Some(order), structure.len_val() as f64, symmetric_flops(&structure), true))
         }

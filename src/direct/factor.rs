@@ -3,7 +3,7 @@
 use super::Kind;
 use super::blocks::BlockLu;
 use super::faer_wrapper::{self, DenseQr, Supernodal};
-use super::frontal::Frontal;
+use super::frontal::{Frontal, InOrder, Tree};
 use super::lu::{Lu, NO_PIVOT, PREFER_DIAGONAL, PREFER_LARGE};
 use super::options::{DirectOptions, Prepared};
 use super::regular::Regular;
@@ -17,7 +17,7 @@ use crate::direct::Factorable;
 use crate::graph::Permutation;
 use crate::matrix::Csr;
 use crate::parallel::both;
-use crate::prepare::{OrderKind, Scaling, equilibrate_symmetric};
+use crate::prepare::{OrderKind, Scaling, equilibrate_hermitian};
 use crate::scalar::{Real, Scalar};
 use crate::work::{self, Stage};
 use faer::sparse::linalg::cholesky::SymbolicCholesky;
@@ -83,6 +83,12 @@ fn largest<T: Factorable>(values: &[T]) -> f64 {
     values.iter().map(|value| value.abs().to_f64()).fold(0.0, f64::max)
 }
 
+/// The smallest pivots of L D L^H for a scaled matrix. They can't be below the rounding unit of the type.
+fn pivots_in_order<T: Factorable>(scaled: &Csr<T>) -> InOrder {
+    let (largest, unit) = (largest(scaled.parts().values), <T::Real as Float>::epsilon().to_f64());
+    InOrder { epsilon: LDL_EPSILON.max(unit) * largest, delta: LDL_DELTA.max(unit.sqrt()) * largest }
+}
+
 impl<T: Factorable> Factor<T> {
     /// Factorises A. With `rough`, LU treats larger pivots as zero. `going` returns whether to go on.
     pub(super) fn new(
@@ -95,7 +101,10 @@ impl<T: Factorable> Factor<T> {
     ) -> Result<Self, Reason> {
         let factor = caught(|| match kind {
             Kind::Auto | Kind::Cholesky => Self::symmetric(a, false, options, structures),
-            Kind::Ldlt => Self::symmetric(a, true, options, structures),
+            Kind::Ldlt => match structures.in_order(a, options)? {
+                Some(fronts) => Self::in_order(a, fronts, options, going),
+                None => Self::symmetric(a, true, options, structures),
+            },
             Kind::Lu => {
                 let pivots = if rough { (ROUGH, PREFER_LARGE) } else { (NO_PIVOT, PREFER_DIAGONAL) };
                 Self::lu(a, pivots, options, structures, going)
@@ -128,13 +137,9 @@ impl<T: Factorable> Factor<T> {
         within(bytes, faer_wrapper::symmetric_flops(&structure), options)?;
         let mut values = Vec::new();
         let scale = if ldl {
-            let scaling = equilibrate_symmetric(a).map_err(as_reason)?;
+            let scaling = equilibrate_hermitian(a).map_err(as_reason)?;
             let scaled = scaling.apply(a).map_err(as_reason)?;
-            let largest = largest(scaled.parts().values);
-            // The threshold can't be below the rounding unit of the type.
-            let unit = <T::Real as Float>::epsilon().to_f64();
-            let epsilon = LDL_EPSILON.max(unit) * largest;
-            let delta = LDL_DELTA.max(unit.sqrt()) * largest;
+            let InOrder { epsilon, delta } = pivots_in_order(&scaled);
             let entries = (columns, scaled.parts().values);
             T::symmetric_factor(&structure, entries, Some((epsilon, delta)), &mut values)?;
             Some(scaling.into_parts().0)
@@ -217,6 +222,23 @@ impl<T: Factorable> Factor<T> {
         let least = if plan.may_be_definite { unit } else { unit.sqrt() };
         let ldl = Frontal::new(columns_of_transpose(&scaled)?, scaled.parts().values, (tree, least), going)?;
         Ok(Self { kind, bytes: ldl.bytes(), numbers: Numbers::FrontalSymmetric { plan, ldl } })
+    }
+
+    /// L D L^T in fronts, by all threads, with the pivots of the library's.
+    fn in_order(
+        a: &Csr<T>,
+        (tree, order): (Arc<Tree>, OrderKind),
+        options: &DirectOptions,
+        going: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, Reason> {
+        within((tree.all_entries() * size_of::<T>()) as u64, tree.all_work(), options)?;
+        let scaling = equilibrate_hermitian(a).map_err(as_reason)?;
+        let plan = SymmetricPlan { scaling, order, tree, may_be_definite: false, partners: Vec::new() };
+        let scaled = plan.scaled(a)?;
+        let entries = (columns_of_transpose(&scaled)?, scaled.parts().values);
+        let ldl = Frontal::in_order(entries, &plan.tree, pivots_in_order(&scaled), going)?;
+        let (bytes, plan) = (ldl.bytes(), Arc::new(plan));
+        Ok(Self { kind: Kind::Ldlt, bytes, numbers: Numbers::FrontalSymmetric { plan, ldl } })
     }
 
     fn supernodal(a: &Csr<T>, options: &DirectOptions, structures: &mut Structures) -> Result<Self, Reason> {

@@ -1,5 +1,6 @@
 //! Elimination within one front of an unsymmetric matrix.
 
+use super::in_order::InOrder;
 use crate::direct::Factorable;
 use crate::parallel::prelude::*;
 use crate::parallel::vectorised;
@@ -33,6 +34,8 @@ pub(super) struct Front<'a, T> {
 /// The rule for pivots.
 #[derive(Clone, Copy)]
 pub(super) struct Pivots {
+    /// For L D L^T, the rule if diagonal entries are the pivots in any case.
+    pub(super) in_order: Option<InOrder>,
     /// A diagonal entry is the pivot if its magnitude is at least this fraction of the largest in its column of the
     /// block.
     pub(super) preference: f64,
