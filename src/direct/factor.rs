@@ -4,6 +4,7 @@ use super::Kind;
 use super::blocks::BlockLu;
 use super::faer_wrapper::{self, DenseQr, Supernodal};
 use super::frontal::{Frontal, InOrder, Tree};
+use super::goal::largest_of;
 use super::lu::{Lu, NO_PIVOT, PREFER_DIAGONAL, PREFER_LARGE};
 use super::options::{DirectOptions, Prepared};
 use super::regular::Regular;
@@ -79,13 +80,10 @@ pub(super) struct Factor<T: Factorable> {
     numbers: Numbers<T>,
 }
 
-fn largest<T: Factorable>(values: &[T]) -> f64 {
-    values.iter().map(|value| value.abs().to_f64()).fold(0.0, f64::max)
-}
-
-/// The smallest pivots of L D L^H for a scaled matrix. They can't be below the rounding unit of the type.
-fn pivots_in_order<T: Factorable>(scaled: &Csr<T>) -> InOrder {
-    let (largest, unit) = (largest(scaled.parts().values), <T::Real as Float>::epsilon().to_f64());
+/// The rule for pivots of L D L^H, for the values of a scaled matrix. They can't be below the type's rounding unit.
+fn pivots_in_order<T: Factorable>(scaled: &[T]) -> InOrder {
+    let largest = largest_of(scaled, |_, value| value.abs().to_f64());
+    let unit = <T::Real as Float>::epsilon().to_f64();
     InOrder { epsilon: LDL_EPSILON.max(unit) * largest, delta: LDL_DELTA.max(unit.sqrt()) * largest }
 }
 
@@ -138,10 +136,9 @@ impl<T: Factorable> Factor<T> {
         let mut values = Vec::new();
         let scale = if ldl {
             let scaling = equilibrate_hermitian(a).map_err(as_reason)?;
-            let scaled = scaling.apply(a).map_err(as_reason)?;
+            let scaled = scaling.values(a).map_err(as_reason)?;
             let InOrder { epsilon, delta } = pivots_in_order(&scaled);
-            let entries = (columns, scaled.parts().values);
-            T::symmetric_factor(&structure, entries, Some((epsilon, delta)), &mut values)?;
+            T::symmetric_factor(&structure, (columns, &scaled), Some((epsilon, delta)), &mut values)?;
             Some(scaling.into_parts().0)
         } else {
             T::symmetric_factor(&structure, (columns, a.parts().values), None, &mut values)?;
@@ -220,7 +217,7 @@ impl<T: Factorable> Factor<T> {
         // If the matrix may be positive definite, small pivots are genuine and are kept.
         let unit = <T::Real as Float>::epsilon().to_f64();
         let least = if plan.may_be_definite { unit } else { unit.sqrt() };
-        let ldl = Frontal::new(columns_of_transpose(&scaled)?, scaled.parts().values, (tree, least), going)?;
+        let ldl = Frontal::new(columns_of_transpose(a)?, &scaled, (tree, least), going)?;
         Ok(Self { kind, bytes: ldl.bytes(), numbers: Numbers::FrontalSymmetric { plan, ldl } })
     }
 
@@ -235,7 +232,7 @@ impl<T: Factorable> Factor<T> {
         let scaling = equilibrate_hermitian(a).map_err(as_reason)?;
         let plan = SymmetricPlan { scaling, order, tree, may_be_definite: false, partners: Vec::new() };
         let scaled = plan.scaled(a)?;
-        let entries = (columns_of_transpose(&scaled)?, scaled.parts().values);
+        let entries = (columns_of_transpose(a)?, &scaled[..]);
         let ldl = Frontal::in_order(entries, &plan.tree, pivots_in_order(&scaled), going)?;
         let (bytes, plan) = (ldl.bytes(), Arc::new(plan));
         Ok(Self { kind: Kind::Ldlt, bytes, numbers: Numbers::FrontalSymmetric { plan, ldl } })

@@ -220,8 +220,8 @@ impl Structures {
     }
 
     /// The structure of L D L^T in fronts for a real symmetric matrix whose pivots are the diagonal entries, and the
-    /// method that found its ordering. `None` if the matrix is small or has no small separators, or if the factorisation
-    /// has little work; then the library's L D L^H, on one thread, is used.
+    /// method that found its ordering. `None` if the matrix is small or has no small separators, or if there is little
+    /// work; then the library's L D L^H, on one thread, is used.
     pub(super) fn in_order<T: Factorable>(
         &mut self,
         a: &Csr<T>,
@@ -233,9 +233,8 @@ impl Structures {
         if let Some(fronts) = &self.in_order {
             return Ok(fronts.clone());
         }
-        let suits = |large: &Arc<LargeOrder>| {
-            large.size.multiplications > LARGE_FRONTS_FROM * a.rows() as f64
-        };
+        let suits =
+            |large: &Arc<LargeOrder>| large.size.multiplications > LARGE_FRONTS_FROM * a.rows() as f64;
         let tree = self.large(a, options)?.filter(suits).map(|large| {
             let counted = lock(&large.counted).take();
             match counted {

@@ -67,7 +67,8 @@ pub(crate) fn equilibrate_hermitian<T: Scalar>(a: &Csr<T>) -> Result<Scaling> {
             break;
         }
     }
-    Ok(Scaling::from_logarithms(&factors, &factors).to_powers_of_two())
+    let (rows, _) = Scaling::from_logarithms(&factors, &[]).to_powers_of_two().into_parts();
+    Scaling::from_parts(rows.clone(), rows)
 }
 
 /// The largest logarithms of rows and columns with the current factors.

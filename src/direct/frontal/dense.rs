@@ -1,6 +1,5 @@
 //! Elimination within one front of an unsymmetric matrix.
 
-use super::in_order::InOrder;
 use crate::direct::Factorable;
 use crate::parallel::prelude::*;
 use crate::parallel::vectorised;
@@ -29,6 +28,26 @@ pub(super) struct Front<'a, T> {
     pub(super) contribution: &'a mut [T],
     /// The row that is exchanged with each row, numbered within the front.
     pub(super) swaps: &'a mut [u32],
+}
+
+/// The rule for pivots of L D L^T that are the diagonal entries in their order: those of magnitude at most `epsilon`
+/// are replaced by `delta` with their sign.
+#[derive(Clone, Copy)]
+pub(in super::super) struct InOrder {
+    pub(in super::super) epsilon: f64,
+    pub(in super::super) delta: f64,
+}
+
+impl InOrder {
+    /// Returns the pivot for a diagonal entry. NaN remains, so that the factor is known not to be finite.
+    #[inline(always)]
+    pub(super) fn pivot<T: Factorable>(self, diagonal: T) -> T {
+        if diagonal.abs2().to_f64() <= self.epsilon * self.epsilon {
+            T::from_f64(if diagonal.re().to_f64() < 0.0 { -self.delta } else { self.delta })
+        } else {
+            diagonal
+        }
+    }
 }
 
 /// The rule for pivots.

@@ -1,36 +1,16 @@
 //! Elimination within one front of a symmetric matrix whose pivots are the diagonal entries, in their order.
 //!
 //! No pivot is searched for, so columns are updated where they are. A pivot that is too small is replaced by a larger
-//! one, as in the library's sparse L D L^H (faer), and refinement corrects x. For saddle points this takes less time than
-//! pivots chosen within fronts, which need a matching, a pattern with more entries, and exchanges.
+//! one, as in the library's sparse L D L^H (faer), and refinement corrects x. For saddle points, pivots chosen within
+//! fronts take longer: they need a matching, a pattern with more entries, and exchanges.
 
-use super::dense::{Pivots, WIDE, subtract_columns};
+use super::dense::{InOrder, Pivots, WIDE, subtract_columns};
 use super::symmetric::{BLOCK, GROUP, SymmetricFront};
 use crate::direct::Factorable;
 use crate::parallel::vectorised;
-use crate::scalar::Real;
 use crate::work::Meter;
 use std::borrow::Cow;
 use std::ops::Range;
-
-/// Pivots of magnitude at most `epsilon` are replaced by `delta` with their sign.
-#[derive(Clone, Copy)]
-pub(in super::super) struct InOrder {
-    pub(in super::super) epsilon: f64,
-    pub(in super::super) delta: f64,
-}
-
-impl InOrder {
-    /// Returns the pivot for a diagonal entry. NaN remains, so that the factor is known not to be finite.
-    #[inline(always)]
-    fn pivot<T: Factorable>(self, diagonal: T) -> T {
-        if diagonal.abs2().to_f64() <= self.epsilon * self.epsilon {
-            T::from_f64(if diagonal.re().to_f64() < 0.0 { -self.delta } else { self.delta })
-        } else {
-            diagonal
-        }
-    }
-}
 
 /// Returns rows of L D, computed from the `pivots` columns of a panel of this height.
 fn products_of<'a, T: Factorable>(

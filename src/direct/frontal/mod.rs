@@ -45,7 +45,7 @@ mod tree;
 mod wide;
 mod worker;
 
-pub(super) use in_order::InOrder;
+pub(super) use dense::InOrder;
 pub(super) use numeric::Frontal;
 pub(super) use plan::{Preparation, plan};
 pub(super) use tree::Tree;

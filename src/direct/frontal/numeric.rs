@@ -2,8 +2,7 @@
 
 use super::super::faer_wrapper::Columns;
 use super::super::report::Reason;
-use super::dense::Pivots;
-use super::in_order::InOrder;
+use super::dense::{InOrder, Pivots};
 use super::source::Source;
 use super::tree::{NONE, Tree};
 use super::worker::{Beyond, Contribution, Memory, Piece, Worker};

@@ -55,7 +55,8 @@ fn symmetric_factor<T: Factorable>(a: &Csr<T>, order: &[u32]) -> Frontal<T> {
 fn factor_in_order<T: Factorable>(a: &Csr<T>, order: &[u32], rule: InOrder) -> Frontal<T> {
     let order = Permutation::from_new_to_old(order.to_vec()).unwrap();
     let tree = Arc::new(Tree::symmetric(&Adjacency::new(a).unwrap(), &order).unwrap());
-    Frontal::in_order((columns_of_transpose(a).unwrap(), a.parts().values), &tree, rule, &mut || true).unwrap()
+    Frontal::in_order((columns_of_transpose(a).unwrap(), a.parts().values), &tree, rule, &mut || true)
+        .unwrap()
 }
 
 /// Replaces the entries above the diagonal by those below it.
@@ -286,9 +287,11 @@ const IN_ORDER: InOrder = InOrder { epsilon: 1e-11, delta: 1e-8 };
 fn diagonal_entries_of_both_signs_are_pivots_in_their_order() {
     // Several blocks and groups of pivots, and wide fronts. The diagonal is larger than the rest of its row.
     for n in [1, 2, 31, 33, 129, 159, 160, 290, 400] {
-        let signed = |i: usize, value: f64| if i % 3 == 0 { value - 3.0 * n as f64 } else { value + n as f64 };
+        let signed =
+            |i: usize, value: f64| if i % 3 == 0 { value - 3.0 * n as f64 } else { value + n as f64 };
         let entries = dense_symmetric(n, 0, |re, _| re);
-        let entries = entries.iter().map(|(i, j, value)| (i, j, if i == j { signed(i, value) } else { value }));
+        let entries =
+            entries.iter().map(|(i, j, value)| (i, j, if i == j { signed(i, value) } else { value }));
         let a = matrix(n, entries.collect());
         let order = shuffled(n, 1);
         let ldl = factor_in_order(&a, &order, IN_ORDER);
@@ -312,7 +315,8 @@ fn diagonal_entries_of_both_signs_are_pivots_in_their_order() {
 fn pivots_in_order_that_are_too_small_are_replaced_with_their_sign() {
     let order = [0, 1, 2, 3];
     let pivots = |diagonal: [f64; 4]| {
-        let ldl = factor_in_order(&matrix(4, (0..4).map(|i| (i, i, diagonal[i])).collect()), &order, IN_ORDER);
+        let ldl =
+            factor_in_order(&matrix(4, (0..4).map(|i| (i, i, diagonal[i])).collect()), &order, IN_ORDER);
         (0..4).map(|s| ldl.values[ldl.at[s].0 as usize][ldl.at[s].1]).collect::<Vec<f64>>()
     };
     assert_eq!(pivots([1e-12, -1e-12, 0.0, -2e-11]), [1e-8, -1e-8, 1e-8, -2e-11]);

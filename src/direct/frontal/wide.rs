@@ -147,8 +147,9 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         for (own, &with) in self.swaps[group.clone()].iter_mut().zip(swaps) {
             *own = (with & TWO) | ((with & !TWO) + group.start as u32);
         }
-        let products =
-            |_: &[T], columns: Range<usize>| Cow::Borrowed(&rows[(columns.start - end) * n..(columns.end - end) * n]);
+        let products = |_: &[T], columns: Range<usize>| {
+            Cow::Borrowed(&rows[(columns.start - end) * n..(columns.end - end) * n])
+        };
         self.behind(group.clone(), end..self.width, products, meter);
         Some(made_up)
     }
