@@ -287,8 +287,9 @@ const IN_ORDER: InOrder = InOrder { epsilon: 1e-11, delta: 1e-8 };
 fn diagonal_entries_of_both_signs_are_pivots_in_their_order() {
     // Several blocks and groups of pivots, and wide fronts. The diagonal is larger than the rest of its row.
     for n in [1, 2, 31, 33, 129, 159, 160, 290, 400] {
-        let signed =
-            |i: usize, value: f64| if i % 3 == 0 { value - 3.0 * n as f64 } else { value + n as f64 };
+        let signed = |i: usize, value: f64| {
+            if i.is_multiple_of(3) { value - 3.0 * n as f64 } else { value + n as f64 }
+        };
         let entries = dense_symmetric(n, 0, |re, _| re);
         let entries =
             entries.iter().map(|(i, j, value)| (i, j, if i == j { signed(i, value) } else { value }));
@@ -301,7 +302,7 @@ fn diagonal_entries_of_both_signs_are_pivots_in_their_order() {
     }
     for (n, dense) in [(7, 0), (150, 3), (260, 1), (2000, 0)] {
         let a = mirrored(&ragged(n, 1, dense, |re, _| re));
-        let diagonal = |i: usize, value: f64| if i % 5 == 0 { -40.0 } else { value + 40.0 };
+        let diagonal = |i: usize, value: f64| if i.is_multiple_of(5) { -40.0 } else { value + 40.0 };
         let entries = a.iter().map(|(i, j, value)| (i, j, if i == j { diagonal(i, value) } else { value }));
         let a = matrix(n, entries.collect());
         let order = crate::prepare::nested_dissection(&a).unwrap();
