@@ -154,7 +154,7 @@ fn every_kind<T: Factorable>(a: &Csr<T>, options: &DirectOptions, structures: &m
         chain.extend([Kind::Lu, Kind::SupernodalLu]);
     } else {
         // L D L^T takes half the work of LU. The ordering for LU is computed only if L D L^T has failed.
-        let symmetric = is_symmetric_up_to_rounding(a, false);
+        let symmetric = T::COMPLEX && is_symmetric_up_to_rounding(a, false);
         let blocks = if symmetric { None } else { structures.blocks(a, options).ok().flatten() };
         let flops = match &blocks {
             Some(blocks) => blocks.flops,
@@ -222,6 +222,11 @@ pub(super) fn forecast<T: Factorable>(
     };
     match kind {
         Kind::Auto | Kind::Cholesky | Kind::Ldlt | Kind::ShiftedLdlt => {
+            if kind == Kind::Ldlt
+                && let Some((tree, order)) = structures.in_order(a, options)?
+            {
+                return Ok(of_fronts(&DEFINITE_FRONTS, Some(order), &tree));
+            }
             let (structure, order) = structures.symmetric(a, options)?;
             Ok(analysis(Some(order), structure.len_val() as f64, symmetric_flops(&structure), true))
         }

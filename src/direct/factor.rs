@@ -3,7 +3,8 @@
 use super::Kind;
 use super::blocks::BlockLu;
 use super::faer_wrapper::{self, DenseQr, Supernodal};
-use super::frontal::Frontal;
+use super::frontal::{Frontal, InOrder, Tree};
+use super::goal::largest_of;
 use super::lu::{Lu, NO_PIVOT, PREFER_DIAGONAL, PREFER_LARGE};
 use super::options::{DirectOptions, Prepared};
 use super::regular::Regular;
@@ -17,7 +18,7 @@ use crate::direct::Factorable;
 use crate::graph::Permutation;
 use crate::matrix::Csr;
 use crate::parallel::both;
-use crate::prepare::{OrderKind, Scaling, equilibrate_symmetric};
+use crate::prepare::{OrderKind, Scaling, equilibrate_hermitian};
 use crate::scalar::{Real, Scalar};
 use crate::work::{self, Stage};
 use faer::sparse::linalg::cholesky::SymbolicCholesky;
@@ -80,8 +81,17 @@ pub(super) struct Factor<T: Factorable> {
     numbers: Numbers<T>,
 }
 
-fn largest<T: Factorable>(values: &[T]) -> f64 {
-    values.iter().map(|value| value.abs().to_f64()).fold(0.0, f64::max)
+/// The rule for pivots of L D L^H, for the values of a scaled matrix. They can't be below the type's rounding unit.
+fn pivots_in_order<T: Factorable>(scaled: &[T]) -> InOrder {
+    let largest = largest_of(scaled, |_, value| value.abs().to_f64());
+    let unit = <T::Real as Float>::epsilon().to_f64();
+    InOrder { epsilon: LDL_EPSILON.max(unit) * largest, delta: LDL_DELTA.max(unit.sqrt()) * largest }
+}
+
+/// An upper bound on the number of pivots of L D L^H that were replaced by `delta`, which nobody counts: they are among
+/// the values as they were set. Another value that happens to be the same number costs one more check of the factor.
+fn replaced_pivots<T: Factorable>(values: &[T], delta: f64) -> usize {
+    values.iter().filter(|value| value.abs().to_f64() == delta).count()
 }
 
 impl<T: Factorable> Factor<T> {
@@ -96,7 +106,10 @@ impl<T: Factorable> Factor<T> {
     ) -> Result<Self, Reason> {
         let factor = caught(|| match kind {
             Kind::Auto | Kind::Cholesky => Self::symmetric(a, false, options, structures),
-            Kind::Ldlt => Self::symmetric(a, true, options, structures),
+            Kind::Ldlt => match structures.in_order(a, options)? {
+                Some(fronts) => Self::in_order(a, fronts, options, going),
+                None => Self::symmetric(a, true, options, structures),
+            },
             Kind::Lu => {
                 let pivots = if rough { (ROUGH, PREFER_LARGE) } else { (NO_PIVOT, PREFER_DIAGONAL) };
                 Self::lu(a, pivots, options, structures, going)
@@ -129,19 +142,11 @@ impl<T: Factorable> Factor<T> {
         within(bytes, faer_wrapper::symmetric_flops(&structure), options)?;
         let mut values = Vec::new();
         let (scale, replaced) = if ldl {
-            let scaling = equilibrate_symmetric(a).map_err(as_reason)?;
-            let scaled = scaling.apply(a).map_err(as_reason)?;
-            let largest = largest(scaled.parts().values);
-            // The threshold can't be below the rounding unit of the type.
-            let unit = <T::Real as Float>::epsilon().to_f64();
-            let epsilon = LDL_EPSILON.max(unit) * largest;
-            let delta = LDL_DELTA.max(unit.sqrt()) * largest;
-            let entries = (columns, scaled.parts().values);
-            T::symmetric_factor(&structure, entries, Some((epsilon, delta)), &mut values)?;
-            // faer does not report how many pivots it replaced. They are on the diagonal of the factor, as they were
-            // set; another entry that happens to be the same number costs one more check of the factor.
-            let replaced = values.iter().filter(|value| value.abs().to_f64() == delta).count();
-            (Some(scaling.into_parts().0), replaced)
+            let scaling = equilibrate_hermitian(a).map_err(as_reason)?;
+            let scaled = scaling.values(a).map_err(as_reason)?;
+            let InOrder { epsilon, delta } = pivots_in_order(&scaled);
+            T::symmetric_factor(&structure, (columns, &scaled), Some((epsilon, delta)), &mut values)?;
+            (Some(scaling.into_parts().0), replaced_pivots(&values, delta))
         } else {
             T::symmetric_factor(&structure, (columns, a.parts().values), None, &mut values)?;
             (None, 0)
@@ -223,8 +228,27 @@ impl<T: Factorable> Factor<T> {
         // If the matrix may be positive definite, small pivots are genuine and are kept.
         let unit = <T::Real as Float>::epsilon().to_f64();
         let least = if plan.may_be_definite { unit } else { unit.sqrt() };
-        let ldl = Frontal::new(columns_of_transpose(&scaled)?, scaled.parts().values, (tree, least), going)?;
+        let ldl = Frontal::new(columns_of_transpose(a)?, &scaled, (tree, least), going)?;
         Ok(Self { kind, bytes: ldl.bytes(), numbers: Numbers::FrontalSymmetric { plan, ldl } })
+    }
+
+    /// L D L^T in fronts, by all threads, with the pivots of the library's.
+    fn in_order(
+        a: &Csr<T>,
+        (tree, order): (Arc<Tree>, OrderKind),
+        options: &DirectOptions,
+        going: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, Reason> {
+        within((tree.all_entries() * size_of::<T>()) as u64, tree.all_work(), options)?;
+        let scaling = equilibrate_hermitian(a).map_err(as_reason)?;
+        let plan = SymmetricPlan { scaling, order, tree, may_be_definite: false, partners: Vec::new() };
+        let scaled = plan.scaled(a)?;
+        let entries = (columns_of_transpose(a)?, &scaled[..]);
+        let pivots = pivots_in_order(&scaled);
+        let mut ldl = Frontal::in_order(entries, &plan.tree, pivots, going)?;
+        ldl.made_up = ldl.values.iter().map(|values| replaced_pivots(values, pivots.delta)).sum();
+        let (bytes, plan) = (ldl.bytes(), Arc::new(plan));
+        Ok(Self { kind: Kind::Ldlt, bytes, numbers: Numbers::FrontalSymmetric { plan, ldl } })
     }
 
     fn supernodal(a: &Csr<T>, options: &DirectOptions, structures: &mut Structures) -> Result<Self, Reason> {

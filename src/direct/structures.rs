@@ -11,7 +11,7 @@ use super::steps::{as_reason, columns_of_transpose};
 use super::symmetric::{KnownOrder, SymmetricPlan};
 use crate::backend::Offsets;
 use crate::direct::Factorable;
-use crate::graph::Permutation;
+use crate::graph::{Adjacency, Permutation};
 use crate::lock::lock;
 use crate::matrix::Csr;
 use crate::parallel::both;
@@ -54,6 +54,9 @@ pub(super) struct Structures {
     blocks: Option<Option<Arc<BlockPlan>>>,
     lu: Option<Arc<LuPlan>>,
     pub(super) fronts: Option<Arc<SymmetricPlan>>,
+    /// The structure of fronts whose pivots are the diagonal entries in order; the inner `None` means that the library
+    /// factorises.
+    in_order: Option<Option<(Arc<Tree>, OrderKind)>>,
     /// Why no ordering is cheap enough; this saves other kinds the same search.
     refused: Option<Reason>,
 }
@@ -214,6 +217,33 @@ impl Structures {
         };
         let plan = Arc::new(self.sought(|_| SymmetricPlan::new(a, known, options))?);
         Ok(self.fronts.insert(plan).clone())
+    }
+
+    /// The structure of L D L^T in fronts for a real symmetric matrix whose pivots are the diagonal entries, and the
+    /// method that found its ordering. `None` if the matrix is small or has no small separators, or if there is little
+    /// work; then the library's L D L^H, on one thread, is used.
+    pub(super) fn in_order<T: Factorable>(
+        &mut self,
+        a: &Csr<T>,
+        options: &DirectOptions,
+    ) -> Result<Option<(Arc<Tree>, OrderKind)>, Reason> {
+        if T::COMPLEX {
+            return Ok(None);
+        }
+        if let Some(fronts) = &self.in_order {
+            return Ok(fronts.clone());
+        }
+        let suits =
+            |large: &Arc<LargeOrder>| large.size.multiplications > LARGE_FRONTS_FROM * a.rows() as f64;
+        let tree = self.large(a, options)?.filter(suits).map(|large| {
+            let counted = lock(&large.counted).take();
+            match counted {
+                Some(counted) => Ok(Tree::of_counted(&counted, large.order.new_to_old(), true)),
+                None => Tree::symmetric(&Adjacency::new(a).map_err(as_reason)?, &large.order),
+            }
+        });
+        let fronts = tree.transpose()?.map(|tree| (Arc::new(tree), OrderKind::NestedDissection));
+        Ok(self.in_order.insert(fronts).clone())
     }
 
     /// Runs a search for an ordering, unless an earlier one has shown that every ordering is too expensive.

@@ -88,9 +88,9 @@ impl SymmetricPlan {
         Ok(Self { scaling, order, tree: Arc::new(tree), may_be_definite, partners })
     }
 
-    /// D A D.
-    pub(super) fn scaled<T: Factorable>(&self, a: &Csr<T>) -> Result<Csr<T>, Reason> {
-        self.scaling.apply(a).map_err(as_reason)
+    /// The values of D A D.
+    pub(super) fn scaled<T: Factorable>(&self, a: &Csr<T>) -> Result<Vec<T>, Reason> {
+        self.scaling.values(a).map_err(as_reason)
     }
 
     /// Replaces x by D x, for `N` vectors.

@@ -5,6 +5,7 @@ use super::scaling::{Scaling, logarithms};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::parallel::both;
+use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 use crate::work::look_at;
 
@@ -34,6 +35,40 @@ pub fn equilibrate<T: Scalar>(a: &Csr<T>) -> Result<Scaling> {
 pub fn equilibrate_symmetric<T: Scalar>(a: &Csr<T>) -> Result<Scaling> {
     Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
     scaled(a, true)
+}
+
+/// Fewer rows are not worth another thread.
+const FEW: usize = 1 << 12;
+
+/// [`equilibrate_symmetric`] for a matrix with A^H = A up to rounding, by all threads: its rows tell all about its
+/// columns.
+///
+/// # Errors
+/// As [`equilibrate_symmetric`].
+pub(crate) fn equilibrate_hermitian<T: Scalar>(a: &Csr<T>) -> Result<Scaling> {
+    Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+    let pattern = Pattern::stored(a)?;
+    let (starts, entries) = (pattern.starts(), logarithms(a, pattern.starts())?);
+    let (mut factors, mut largest) = (vec![0.0_f64; a.rows()], vec![0.0_f64; a.rows()]);
+    for _ in 0..PASSES {
+        largest.par_iter_mut().enumerate().with_min_len(FEW).for_each(|(row, most)| {
+            let entries = both(pattern.row(row), &entries[starts[row]..starts[row + 1]]);
+            let sizes = entries.map(|(&column, entry)| entry + factors[row] + factors[column as usize]);
+            *most = sizes.fold(f64::NEG_INFINITY, f64::max);
+        });
+        let finite = largest.iter().filter(|size| size.is_finite());
+        let farthest = finite.fold(0.0_f64, |most, size| most.max(size.abs()));
+        factors.par_iter_mut().zip(&largest).with_min_len(FEW).for_each(|(factor, &size)| {
+            if size.is_finite() {
+                *factor -= size / 2.0;
+            }
+        });
+        if farthest < NEAR_ENOUGH {
+            break;
+        }
+    }
+    let (rows, _) = Scaling::from_logarithms(&factors, &[]).to_powers_of_two().into_parts();
+    Scaling::from_parts(rows.clone(), rows)
 }
 
 /// The largest logarithms of rows and columns with the current factors.

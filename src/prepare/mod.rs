@@ -58,6 +58,7 @@ pub(crate) use counts::{elimination_tree, postorder};
 pub use dissection::{dissection_order, minimum_degree, minimum_degree_order, nested_dissection};
 pub use elimination::{OrderKind, better_dissection};
 pub(crate) use elimination::{Sought, limited_minimum_degree, order_of_large};
+pub(crate) use equilibrate::equilibrate_hermitian;
 pub use equilibrate::{equilibrate, equilibrate_symmetric};
 pub use matching::{Matching, UNMATCHED, maximum_matching};
 pub(crate) use order_size::Counted;

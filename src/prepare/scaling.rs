@@ -1,10 +1,11 @@
 //! Scaling by two diagonal matrices.
 
-use crate::backend::{Backend, Host};
+use crate::backend::{Backend, Host, with_offsets};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::parallel::prelude::*;
-use crate::scalar::{Real, Scalar};
+use crate::parallel::{Cut, both};
+use crate::scalar::{Offset, Real, Scalar};
 
 /// Rows that one task scales.
 const CHUNK: usize = 1 << 12;
@@ -36,8 +37,8 @@ impl Scaling {
     /// Takes the binary logarithms of the factors, which are cut off at 1000 and -1000.
     pub(super) fn from_logarithms(rows: &[f64], columns: &[f64]) -> Self {
         let factors = |logarithms: &[f64]| {
-            let clamped = logarithms.iter().map(|l| l.clamp(-LARGEST_POWER, LARGEST_POWER));
-            clamped.map(f64::exp2).collect()
+            let factor = |&l: &f64| l.clamp(-LARGEST_POWER, LARGEST_POWER).exp2();
+            logarithms.par_iter().with_min_len(CHUNK).map(factor).collect()
         };
         Self { rows: factors(rows), columns: factors(columns) }
     }
@@ -79,7 +80,9 @@ impl Scaling {
     /// then have a magnitude between 1/2 and 2.
     #[must_use]
     pub fn to_powers_of_two(&self) -> Self {
-        let round = |factors: &[f64]| factors.iter().map(|f| f.log2().round().exp2()).collect();
+        let round = |factors: &[f64]| {
+            factors.par_iter().with_min_len(CHUNK).map(|f| f.log2().round().exp2()).collect()
+        };
         Self { rows: round(&self.rows), columns: round(&self.columns) }
     }
 
@@ -109,34 +112,40 @@ impl Scaling {
     /// # Errors
     /// If the matrix has another size, or if memory runs out.
     pub fn apply_in_place<T: Scalar>(&self, a: &mut Csr<T>) -> Result<()> {
+        let values = self.values(a)?;
+        a.replace_values(values);
+        Ok(())
+    }
+
+    /// Returns the values of R A C, computed by several threads.
+    ///
+    /// # Errors
+    /// As [`Scaling::apply`].
+    pub(crate) fn values<T: Scalar>(&self, a: &Csr<T>) -> Result<Vec<T>> {
         Error::check_dimension("rows of the matrix to scale", self.rows.len(), a.rows())?;
         Error::check_dimension("columns of the matrix to scale", self.columns.len(), a.columns())?;
-        let starts = a.parts().offsets.download(&Host)?;
-        let indices = a.parts().indices.to_vec();
-        let mut rest = a.values_mut();
-        let mut tasks = Vec::with_capacity(self.rows.len().div_ceil(CHUNK));
-        for first in (0..self.rows.len()).step_by(CHUNK) {
-            let last = (first + CHUNK).min(self.rows.len());
-            let here;
-            (here, rest) = rest.split_at_mut(starts[last] - starts[first]);
-            tasks.push((first..last, here));
-        }
-        tasks.into_par_iter().for_each(|(rows, values)| {
-            let base = starts[rows.start];
-            for row in rows {
-                for k in starts[row]..starts[row + 1] {
-                    let value = &mut values[k - base];
-                    let (r, c) = (self.rows[row], self.columns[indices[k] as usize]);
+        let firsts: Vec<u64> = with_offsets!(a.parts().offsets, offsets => {
+            (0..a.rows()).step_by(CHUNK).map(|row| offsets[row].to_usize() as u64).collect()
+        });
+        let mut values = Host.zeros::<T>(a.nonzeros())?;
+        let chunks = Cut::new(&mut values, &firsts).expect("offsets ascend");
+        chunks.enumerate().for_each(|(chunk, mut places)| {
+            for row in chunk * CHUNK..((chunk + 1) * CHUNK).min(a.rows()) {
+                let (columns, values) = a.row(row);
+                let (own, behind) = places.split_at_mut(values.len());
+                for (place, (&column, &value)) in own.iter_mut().zip(both(columns, values)) {
+                    let (r, c) = (self.rows[row], self.columns[column as usize]);
                     // If the product of both factors overflows or underflows, so does the entry.
-                    *value = if (r * c).is_normal() {
-                        times(*value, r * c)
+                    *place = if (r * c).is_normal() {
+                        times(value, r * c)
                     } else {
-                        times(times(*value, r.min(c)), r.max(c))
+                        times(times(value, r.min(c)), r.max(c))
                     };
                 }
+                places = behind;
             }
         });
-        Ok(())
+        Ok(values)
     }
 
     /// Replaces b by R b, the right-hand side of the scaled system.
@@ -175,7 +184,10 @@ fn times<T: Scalar>(value: T, factor: f64) -> T {
 /// If an entry is infinite or not a number; the message has its place.
 pub(super) fn logarithms<T: Scalar>(a: &Csr<T>, starts: &[usize]) -> Result<Vec<f64>> {
     let parts = a.parts();
-    if let Some(k) = parts.values.iter().position(|value| !value.is_finite()) {
+    let is_finite = |value: &T| value.is_finite();
+    if !parts.values.par_iter().with_min_len(CHUNK).all(is_finite)
+        && let Some(k) = parts.values.iter().position(|value| !value.is_finite())
+    {
         let row = starts.partition_point(|&start| start <= k) - 1;
         return Err(Error::InvalidMatrix(format!(
             "the entry in row {row}, column {} (from 0) is {}: infinities and NaN can't be scaled",

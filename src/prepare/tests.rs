@@ -167,6 +167,20 @@ fn extreme_sizes_stay_numbers() {
 }
 
 #[test]
+fn rows_alone_equilibrate_a_symmetric_matrix_with_any_number_of_threads() {
+    let mut a = crate::generate::poisson2d(150, 140).unwrap();
+    // D A D, whose entries are over ten decades.
+    let size = |k: usize| 10_f64.powi((k * 7 % 11) as i32 - 5);
+    let entries: Vec<f64> = a.iter().map(|(i, j, value)| value * size(i) * size(j)).collect();
+    a.values_mut().copy_from_slice(&entries);
+    let expected = equilibrate_symmetric(&a).unwrap();
+    for threads in [1, 2, 3, 8, 16] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        assert_eq!(pool.install(|| equilibrate_hermitian(&a)).unwrap(), expected, "{threads} threads");
+    }
+}
+
+#[test]
 fn equilibrated_rows_and_columns_are_near_one_and_unrounded() {
     let mut random = Random::new(11);
     for n in [1, 7, 60] {

@@ -30,9 +30,31 @@ pub(super) struct Front<'a, T> {
     pub(super) swaps: &'a mut [u32],
 }
 
+/// The rule for pivots of L D L^T that are the diagonal entries in their order: those of magnitude at most `epsilon`
+/// are replaced by `delta` with their sign.
+#[derive(Clone, Copy)]
+pub(in super::super) struct InOrder {
+    pub(in super::super) epsilon: f64,
+    pub(in super::super) delta: f64,
+}
+
+impl InOrder {
+    /// Returns the pivot for a diagonal entry. NaN remains, so that the factor is known not to be finite.
+    #[inline(always)]
+    pub(super) fn pivot<T: Factorable>(self, diagonal: T) -> T {
+        if diagonal.abs2().to_f64() <= self.epsilon * self.epsilon {
+            T::from_f64(if diagonal.re().to_f64() < 0.0 { -self.delta } else { self.delta })
+        } else {
+            diagonal
+        }
+    }
+}
+
 /// The rule for pivots.
 #[derive(Clone, Copy)]
 pub(super) struct Pivots {
+    /// For L D L^T, the rule if diagonal entries are the pivots in any case.
+    pub(super) in_order: Option<InOrder>,
     /// A diagonal entry is the pivot if its magnitude is at least this fraction of the largest in its column of the
     /// block.
     pub(super) preference: f64,

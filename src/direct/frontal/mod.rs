@@ -17,7 +17,8 @@
 //! and afterwards refinement corrects x.
 //!
 //! For a symmetric matrix, real or complex, only the lower triangles of fronts are used, which halves work and memory.
-//! Pivots have one row or two; rows that a symmetric matching pairs are eliminated together.
+//! Pivots have one row or two; rows that a symmetric matching pairs are eliminated together. Or the pivots are the
+//! diagonal entries in their order, without a matching.
 //!
 //! Independent subtrees are tasks for all threads; near the root all threads work on the rows and columns of one front.
 //! Results do not depend on the number of threads.
@@ -27,11 +28,12 @@
 //! | `tree` | supernodes, their rows, and the tree: the symbolic factorisation |
 //! | `numeric` | all fronts on all threads: the factors |
 //! | `worker`, `source` | assembly and elimination of one front after another; the matrix entries for each front |
-//! | `dense`, `symmetric`, `wide` | elimination within one front |
+//! | `dense`, `symmetric`, `in_order`, `wide` | elimination within one front |
 //! | `solve` | A^-1 x and A^-T x |
 //! | `plan` | the same structure for a backend that has fronts in its own memory |
 
 mod dense;
+mod in_order;
 mod numeric;
 mod plan;
 mod solve;
@@ -43,6 +45,7 @@ mod tree;
 mod wide;
 mod worker;
 
+pub(super) use dense::InOrder;
 pub(super) use numeric::Frontal;
 pub(super) use plan::{Preparation, plan};
 pub(super) use tree::Tree;

@@ -2,7 +2,7 @@
 
 use super::super::faer_wrapper::Columns;
 use super::super::report::Reason;
-use super::dense::Pivots;
+use super::dense::{InOrder, Pivots};
 use super::source::Source;
 use super::tree::{NONE, Tree};
 use super::worker::{Beyond, Contribution, Memory, Piece, Worker};
@@ -96,9 +96,29 @@ impl<T: Factorable> Frontal<T> {
         (tree, least): (&Arc<Tree>, f64),
         going: &mut dyn FnMut() -> bool,
     ) -> Result<Self, Reason> {
-        let entries = &Source::new(m, values, tree);
         let largest = values.iter().map(|value| value.abs2().to_f64()).fold(0.0, f64::max).sqrt();
-        let pivots = Pivots { preference: PREFERENCE, least: least * largest };
+        let pivots = Pivots { in_order: None, preference: PREFERENCE, least: least * largest };
+        Self::with(pivots, (m, values), tree, going)
+    }
+
+    /// Factorises a symmetric M = L D L^T whose pivots are the diagonal entries, in their order.
+    pub(in super::super) fn in_order(
+        entries: (Columns<'_>, &[T]),
+        tree: &Arc<Tree>,
+        rule: InOrder,
+        going: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, Reason> {
+        let pivots = Pivots { in_order: Some(rule), preference: PREFERENCE, least: rule.epsilon };
+        Self::with(pivots, entries, tree, going)
+    }
+
+    fn with(
+        pivots: Pivots,
+        (m, values): (Columns<'_>, &[T]),
+        tree: &Arc<Tree>,
+        going: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, Reason> {
+        let entries = &Source::new(m, values, tree);
         let mut swaps = vec![0; m.columns];
         let meter = &work::begin(Stage::Factorising, tree.all_entries() as u64, None);
         let (pieces, stretches) = pieces(tree, &mut swaps)?;

@@ -10,7 +10,7 @@
 //! is searched for in it, and the columns after a block of pivots are updated together, as in LAPACK's `sytrf`. Only
 //! lower triangles are read; entries above them have no meaning.
 
-use super::dense::{PLAIN, WIDE, subtract_columns};
+use super::dense::{PLAIN, Pivots, WIDE, subtract_columns};
 use crate::direct::Factorable;
 use crate::parallel::prelude::*;
 use crate::parallel::{Cut, vectorised};
@@ -27,7 +27,7 @@ const ALPHA: f64 = 0.410_097_050_8;
 
 /// The number of pivots in a block, and in a group of blocks. After each block the other columns of its group are
 /// updated, and after the group all others, which are thus read and written four times less often.
-const BLOCK: usize = 32;
+pub(super) const BLOCK: usize = 32;
 pub(super) const GROUP: usize = 128;
 
 /// The number of tasks that share the columns of a triangle, and limits of the columns in each. Half of the square on
@@ -59,8 +59,8 @@ fn of_columns<'a, T: Factorable>(
     columns: &'a [T],
     height: usize,
     count: usize,
-) -> impl Fn(Range<usize>) -> Cow<'a, [T]> + Sync {
-    move |rows| rows.flat_map(|j| columns.chunks_exact(height).take(count).map(move |w| w[j])).collect()
+) -> impl Fn(&[T], Range<usize>) -> Cow<'a, [T]> + Sync {
+    move |_, rows| rows.flat_map(|j| columns.chunks_exact(height).take(count).map(move |w| w[j])).collect()
 }
 
 /// Divides the columns of a lower triangle, or trapezoid, of this height into tasks of about the same work, and returns
@@ -77,28 +77,35 @@ fn tasks(columns: usize, height: usize) -> Vec<usize> {
 
 impl<T: Factorable> SymmetricFront<'_, T> {
     /// Eliminates the front's own columns, and returns the number of pivots that were perturbed because they were
-    /// smaller than `least`. `meter` can stop the elimination; `work` is workspace.
-    pub(super) fn eliminate(&mut self, least: f64, work: &mut Vec<T>, meter: &Meter) -> usize {
+    /// too small. `meter` can stop the elimination; `work` is workspace.
+    pub(super) fn eliminate(&mut self, pivots: Pivots, work: &mut Vec<T>, meter: &Meter) -> usize {
         let group = self.width.min(GROUP);
         let of_block = if self.width < WIDE { 0 } else { group * (2 * group + 1) };
         let size = of_block + self.height * (group + 1);
         if work.len() < size {
             work.resize(size, T::default());
         }
-        let made_up = self.among_all(least, work, meter);
+        let made_up = match pivots.in_order {
+            // These are not counted.
+            Some(rule) => {
+                self.all_in_order(rule, pivots, work, meter);
+                0
+            }
+            None => self.among_all(pivots, work, meter),
+        };
         self.contribute(meter);
         made_up
     }
 
     /// Eliminates like `eliminate`, but does not compute the contribution. Pivots are searched for among all rows of
     /// the front, unless it is wide and the block on the diagonal has large ones.
-    pub(super) fn among_all(&mut self, least: f64, work: &mut [T], meter: &Meter) -> usize {
+    pub(super) fn among_all(&mut self, pivots: Pivots, work: &mut [T], meter: &Meter) -> usize {
         let (mut from, mut made_up) = (0, 0);
         let mut most = GROUP;
         while from < self.width {
             let group = from..(from + most).min(self.width);
             if self.width >= WIDE
-                && let Some(new) = self.group(&group, least, work, meter)
+                && let Some(new) = self.group(&group, pivots, work, meter)
             {
                 (from, most) = (group.end, GROUP);
                 made_up += new;
@@ -107,7 +114,7 @@ impl<T: Factorable> SymmetricFront<'_, T> {
             while from < group.end {
                 meter.advance(0);
                 let block = from..(from + BLOCK).min(group.end);
-                let to = vectorised(|| self.block(&group, block.clone(), least, work, &mut made_up));
+                let to = vectorised(|| self.block(&group, block.clone(), pivots.least, work, &mut made_up));
                 let own = &work[(block.start - group.start) * self.height..];
                 self.behind(
                     block.start..to,
@@ -263,12 +270,12 @@ impl<T: Factorable> SymmetricFront<'_, T> {
     }
 
     /// Subtracts the contributions of `pivots` from the front's own `columns` after them. `products` returns rows of L
-    /// D, one after the other.
+    /// D, one after the other; it gets the columns of these pivots.
     pub(super) fn behind<'b>(
         &mut self,
         pivots: Range<usize>,
         columns: Range<usize>,
-        products: impl Fn(Range<usize>) -> Cow<'b, [T]> + Sync,
+        products: impl Fn(&[T], Range<usize>) -> Cow<'b, [T]> + Sync,
         meter: &Meter,
     ) where
         T: 'b,
@@ -284,7 +291,7 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         Cut::new(right, &at).expect("columns ascend").zip(&firsts).for_each(|(target, first)| {
             meter.advance(0);
             let first = columns.start + first;
-            T::subtract_product(left, m, first, &products(first..first + target.len() / m), target);
+            T::subtract_product(left, m, first, &products(left, first..first + target.len() / m), target);
         });
     }
 

@@ -3,7 +3,7 @@
 use super::super::steps::columns_of_transpose;
 use super::symmetric::TWO;
 use super::tree::NONE;
-use super::{Frontal, Tree};
+use super::{Frontal, InOrder, Tree};
 use crate::direct::Factorable;
 use crate::generate::{convection_diffusion, helmholtz_absorbing, poisson2d};
 use crate::graph::{Adjacency, Permutation};
@@ -49,6 +49,14 @@ fn symmetric_factor<T: Factorable>(a: &Csr<T>, order: &[u32]) -> Frontal<T> {
     let tree = Arc::new(Tree::symmetric(&Adjacency::new(a).unwrap(), &order).unwrap());
     checked(&tree, a.rows());
     Frontal::new(columns_of_transpose(a).unwrap(), a.parts().values, (&tree, LEAST), &mut || true).unwrap()
+}
+
+/// Factorises a symmetric matrix whose pivots are the diagonal entries in order.
+fn factor_in_order<T: Factorable>(a: &Csr<T>, order: &[u32], rule: InOrder) -> Frontal<T> {
+    let order = Permutation::from_new_to_old(order.to_vec()).unwrap();
+    let tree = Arc::new(Tree::symmetric(&Adjacency::new(a).unwrap(), &order).unwrap());
+    Frontal::in_order((columns_of_transpose(a).unwrap(), a.parts().values), &tree, rule, &mut || true)
+        .unwrap()
 }
 
 /// Replaces the entries above the diagonal by those below it.
@@ -271,6 +279,50 @@ fn wide_fronts_search_all_rows_if_the_block_on_the_diagonal_is_weak() {
         let ldl = symmetric_factor(&a, &natural);
         assert!(ldl.made_up == 0 && residual(&a, &ldl) < most, "complex {weak} {size}");
     }
+}
+
+const IN_ORDER: InOrder = InOrder { epsilon: 1e-11, delta: 1e-8 };
+
+#[test]
+fn diagonal_entries_of_both_signs_are_pivots_in_their_order() {
+    // Several blocks and groups of pivots, and wide fronts. The diagonal is larger than the rest of its row.
+    for n in [1, 2, 31, 33, 129, 159, 160, 290, 400] {
+        let signed = |i: usize, value: f64| {
+            if i.is_multiple_of(3) { value - 3.0 * n as f64 } else { value + n as f64 }
+        };
+        let entries = dense_symmetric(n, 0, |re, _| re);
+        let entries =
+            entries.iter().map(|(i, j, value)| (i, j, if i == j { signed(i, value) } else { value }));
+        let a = matrix(n, entries.collect());
+        let order = shuffled(n, 1);
+        let ldl = factor_in_order(&a, &order, IN_ORDER);
+        assert!(ldl.tree.len() == 1 && residual(&a, &ldl) < 1e-12, "{n}");
+        assert!(ldl.swaps.iter().zip(0..).all(|(&swap, k)| swap == k));
+        same_bits(&ldl, || factor_in_order(&a, &order, IN_ORDER));
+    }
+    for (n, dense) in [(7, 0), (150, 3), (260, 1), (2000, 0)] {
+        let a = mirrored(&ragged(n, 1, dense, |re, _| re));
+        let diagonal = |i: usize, value: f64| if i.is_multiple_of(5) { -40.0 } else { value + 40.0 };
+        let entries = a.iter().map(|(i, j, value)| (i, j, if i == j { diagonal(i, value) } else { value }));
+        let a = matrix(n, entries.collect());
+        let order = crate::prepare::nested_dissection(&a).unwrap();
+        let ldl = factor_in_order(&a, order.new_to_old(), IN_ORDER);
+        assert!(residual(&a, &ldl) < 1e-11, "{n} {dense}");
+        same_bits(&ldl, || factor_in_order(&a, order.new_to_old(), IN_ORDER));
+    }
+}
+
+#[test]
+fn pivots_in_order_that_are_too_small_are_replaced_with_their_sign() {
+    let order = [0, 1, 2, 3];
+    let pivots = |diagonal: [f64; 4]| {
+        let ldl =
+            factor_in_order(&matrix(4, (0..4).map(|i| (i, i, diagonal[i])).collect()), &order, IN_ORDER);
+        (0..4).map(|s| ldl.values[ldl.at[s].0 as usize][ldl.at[s].1]).collect::<Vec<f64>>()
+    };
+    assert_eq!(pivots([1e-12, -1e-12, 0.0, -2e-11]), [1e-8, -1e-8, 1e-8, -2e-11]);
+    let ldl = factor_in_order(&matrix(2, vec![(0, 0, f64::NAN), (1, 1, 1.0)]), &[0, 1], IN_ORDER);
+    assert!(!ldl.is_finite());
 }
 
 #[test]

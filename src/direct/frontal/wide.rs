@@ -58,11 +58,11 @@ impl<T: Factorable> Divided<T> {
 
 impl<T: Factorable> SymmetricFront<'_, T> {
     /// Eliminates a group of columns with pivots from its diagonal block, and returns the number of perturbed pivots;
-    /// or leaves the front as it is if these pivots are too small.
+    /// or leaves the front as it is if these pivots are too small. Pivots in order are taken in any case.
     pub(super) fn group(
         &mut self,
         group: &Range<usize>,
-        least: f64,
+        pivots: Pivots,
         work: &mut [T],
         meter: &Meter,
     ) -> Option<usize> {
@@ -82,7 +82,13 @@ impl<T: Factorable> SymmetricFront<'_, T> {
             contribution: &mut [],
             swaps: &mut *swaps,
         };
-        let made_up = own.among_all(least, lower, meter);
+        let made_up = match pivots.in_order {
+            Some(rule) => {
+                own.all_in_order(rule, pivots, lower, meter);
+                0
+            }
+            None => own.among_all(pivots, lower, meter),
+        };
         let swaps = &*swaps;
         if made_up > 0 && end < self.width {
             return None;
@@ -108,7 +114,7 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         }
         let (lower, divided) = (&*lower, &divided[..n]);
         let columns = |k: usize| (group.start + order[k]) * m + end;
-        let own_rows = self.width - end;
+        let own_rows = if pivots.in_order.is_none() { self.width - end } else { 0 };
         let largest = solved_rows((&*self.panel, &columns), (lower, n), rows, meter, &|first, rows| {
             let checked = rows.chunks_exact(n).take(own_rows.saturating_sub(first));
             checked.fold(0.0_f64, |largest, row| {
@@ -141,8 +147,9 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         for (own, &with) in self.swaps[group.clone()].iter_mut().zip(swaps) {
             *own = (with & TWO) | ((with & !TWO) + group.start as u32);
         }
-        let products =
-            |columns: Range<usize>| Cow::Borrowed(&rows[(columns.start - end) * n..(columns.end - end) * n]);
+        let products = |_: &[T], columns: Range<usize>| {
+            Cow::Borrowed(&rows[(columns.start - end) * n..(columns.end - end) * n])
+        };
         self.behind(group.clone(), end..self.width, products, meter);
         Some(made_up)
     }

@@ -250,7 +250,7 @@ impl<'a, T: Factorable> Worker<'a, T> {
         }
         self.made_up += if tree.symmetric {
             let mut front = SymmetricFront { width: w, height: m, panel, contribution, swaps };
-            front.eliminate(self.pivots.least, &mut self.space.columns, self.meter)
+            front.eliminate(self.pivots, &mut self.space.columns, self.meter)
         } else {
             let mut front = Front { width: w, height: m, panel, upper, contribution, swaps };
             front.eliminate(self.pivots, &mut self.space.columns, self.meter)

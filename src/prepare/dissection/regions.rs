@@ -14,7 +14,7 @@
 //!        4     5     6     7
 //! ```
 
-use super::bisect::{bisect, coarsened, is_worth_a_cut};
+use super::bisect::{Levels, bisect, coarsened, is_worth_a_cut};
 use super::graph::Graph;
 use super::leaf::order_leaves;
 use super::separator::{BETWEEN, Separator};
@@ -91,8 +91,7 @@ fn meet(labels: impl Iterator<Item = u32>) -> Option<u32> {
 /// The result of the first cuts.
 pub(super) struct Cuts<'a> {
     graph: &'a Graph,
-    /// Coarser and coarser graphs; each has, for each vertex of the graph before, the vertex that it became part of.
-    levels: Vec<(Graph, Vec<u32>)>,
+    levels: Levels,
     /// The regions of the coarsest graph.
     regions: Regions,
 }
@@ -111,6 +110,11 @@ impl<'a> Cuts<'a> {
         let mut regions = Regions { labels, separators: Vec::new(), is_cut };
         regions.collect();
         Self { graph, levels, regions }
+    }
+
+    /// The coarser graphs.
+    pub(super) fn levels(self) -> Levels {
+        self.levels
     }
 
     /// The number of regions: the leaves of a tree in which each separator has two sides.
@@ -147,7 +151,7 @@ fn labels(graph: &Graph, place: u32, heaviest: u64, meter: &Meter) -> Vec<u32> {
     if graph.total() <= heaviest {
         return vec![place; n];
     }
-    let sides = bisect(graph, mixed(u64::from(place)), meter);
+    let sides = bisect(graph, mixed(u64::from(place)), None, meter);
     if !is_worth_a_cut(&sides) {
         return vec![place; n];
     }
