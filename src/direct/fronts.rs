@@ -3,18 +3,20 @@
 //!
 //! For a symmetric or Hermitian matrix, rows and columns have the same order, and rows that a symmetric matching pairs
 //! are in one block of pivots, among which LU chooses freely. For other matrices, a matching brings large entries to
-//! the diagonal.
+//! the diagonal. It is left out if the diagonal is strong already.
 
+use super::elimination::Elimination;
 use super::frontal::{Preparation, Tree, plan};
-use super::options::DirectOptions;
+use super::options::{DirectOptions, Prepared};
 use super::report::Reason;
-use super::steps::caught;
-use super::structures::Structures;
-use super::symmetric::is_symmetric_up_to_rounding;
+use super::steps::{as_reason, caught};
+use super::structures::{Structures, is_prepared};
+use super::symmetric::{has_positive_diagonal, is_symmetric_up_to_rounding};
 use crate::backend::FrontPlan;
 use crate::direct::Factorable;
 use crate::graph::Permutation;
 use crate::matrix::Csr;
+use crate::parallel::join;
 use crate::prepare::Scaling;
 use crate::scalar::Scalar;
 use num_traits::Float;
@@ -41,7 +43,18 @@ impl Structure {
         let options = DirectOptions { flop_limit: flop_limit / 2.0, ..DirectOptions::default() };
         let mut structures = Structures::default();
         let symmetric =
-            is_symmetric_up_to_rounding(a, false) || (T::COMPLEX && is_symmetric_up_to_rounding(a, true));
+            || is_symmetric_up_to_rounding(a, false) || (T::COMPLEX && is_symmetric_up_to_rounding(a, true));
+        let (is_prepared, symmetric) = join(|| is_prepared(a), symmetric);
+        if is_prepared {
+            let may_be_definite = symmetric && !T::COMPLEX && has_positive_diagonal(a);
+            return Ok(Self {
+                tree: Elimination::new(a, &options)?.tree(a)?,
+                scaling: Prepared::none(a).map_err(as_reason)?.scaling,
+                rows: None,
+                partners: Vec::new(),
+                least: if may_be_definite { unit } else { unit.sqrt() },
+            });
+        }
         if symmetric {
             let plan = structures.fronts(a, &options)?;
             return Ok(Self {

@@ -281,7 +281,7 @@ pub(super) fn prepared<T: Scalar>(a: &Csr<T>) -> Result<(Prepared, usize, Unmatc
 
 /// Returns whether a matching and its scaling are not needed: each diagonal entry is at least half of the largest in
 /// its row and column, and all diagonal entries have a similar size.
-fn is_prepared<T: Scalar>(a: &Csr<T>) -> bool {
+pub(super) fn is_prepared<T: Scalar>(a: &Csr<T>) -> bool {
     let (mut diagonal, mut beside) = (vec![0.0_f64; a.rows()], vec![0.0_f64; a.rows()]);
     for row in 0..a.rows() {
         look_at(row);

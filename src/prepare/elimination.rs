@@ -118,7 +118,10 @@ fn order_of_graph(graph: &Adjacency<'_>, most: f64) -> Result<Sought<(Permutatio
     Ok(match order_in_regions(graph, from, AT_BEST * most)? {
         InRegions::HasNone => Sought::Nothing,
         InRegions::Takes(multiplications) => Sought::TooLong(multiplications),
-        InRegions::Dissect => Sought::Found(dissected(graph)?),
+        InRegions::Dissected(order) => {
+            let counted = Counted::new(graph, &order)?;
+            Sought::Found((order, counted))
+        }
         InRegions::Found(order) => {
             let counted = Counted::new(graph, &order)?;
             let multiplications = counted.size().multiplications;

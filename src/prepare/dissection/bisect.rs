@@ -34,11 +34,19 @@ pub(super) fn is_worth_a_cut(sides: &[u8]) -> bool {
     counts[0].min(counts[1]) >= sides.len() / LEAST_SIDE && counts[BETWEEN as usize] <= sides.len() / 2
 }
 
-/// Returns the side of each vertex: 0, 1 or [`BETWEEN`]. Random choices are drawn from streams of `seed`.
-pub(super) fn bisect(graph: &Graph, seed: u64, meter: &Meter) -> Vec<u8> {
+/// Coarser and coarser graphs. Each has, for each vertex of the graph before, the vertex that it became part of.
+pub(super) type Levels = Vec<(Graph, Vec<u32>)>;
+
+/// Returns the side of each vertex: 0, 1 or [`BETWEEN`]. Random choices are drawn from streams of `seed`. `levels` has
+/// coarser graphs if these are known, down to a size that is small enough.
+pub(super) fn bisect(graph: &Graph, mut levels: Levels, seed: u64, meter: &Meter) -> Vec<u8> {
     let limit = graph.total() * HEAVIEST_SIDE / 100;
     let middle = (graph.len() / MIDDLE).max(LEAST_MIDDLE);
-    let levels = coarsened(graph, middle, None, meter);
+    if levels.is_empty() {
+        levels = coarsened(graph, middle, None, meter);
+    } else if let Some(last) = levels.iter().position(|(coarser, _)| coarser.len() <= middle) {
+        levels.truncate(last + 1);
+    }
     let small = levels.last().map_or(graph, |level| &level.0);
     let attempts = if graph.len() > LARGE { ATTEMPTS } else { 1 };
     let separators = (0..attempts).into_par_iter().map(|number| {
@@ -51,16 +59,15 @@ pub(super) fn bisect(graph: &Graph, seed: u64, meter: &Meter) -> Vec<u8> {
     back(graph, &levels, sides, limit, meter)
 }
 
-/// Coarsens a graph repeatedly until it has about `down_to` vertices. Each level has the coarser graph and, for each
-/// vertex of the graph before, the vertex that it became part of.
+/// Coarsens a graph repeatedly until it has about `down_to` vertices.
 pub(super) fn coarsened(
     graph: &Graph,
     down_to: usize,
     mut random: Option<&mut Random>,
     meter: &Meter,
-) -> Vec<(Graph, Vec<u32>)> {
+) -> Levels {
     let heaviest = (3 * graph.total() / (2 * COARSEST as u64)).max(1) as u32;
-    let mut levels: Vec<(Graph, Vec<u32>)> = Vec::new();
+    let mut levels = Levels::new();
     loop {
         let finest = levels.last().map_or(graph, |level| &level.0);
         let n = finest.len();

@@ -45,6 +45,7 @@ use crate::graph::{Adjacency, Permutation};
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
 use crate::work::{self, Stage};
+use bisect::Levels;
 use minimum_degree::Quotient;
 pub(crate) use minimum_degree::{Beyond, Most};
 
@@ -59,10 +60,10 @@ const IN_SPACE: f64 = 3.0;
 pub(crate) enum InRegions {
     /// An order by regions.
     Found(Permutation),
-    /// Nested dissection is better: the graph has separators like one in space, and factors take more multiplications
-    /// than were allowed for regions. Dissection then starts over, since dissecting these regions took 12 % more
-    /// multiplications for 40^3 points.
-    Dissect,
+    /// The order by nested dissection, which is better: the graph has separators like one in space, and factors take
+    /// more multiplications than were allowed for regions. Of the cuts, only the coarser graphs are used again:
+    /// dissecting their regions took 12 % more multiplications for 40^3 points.
+    Dissected(Permutation),
     /// A factorisation takes at least this many multiplications, which is more than allowed.
     Takes(f64),
     /// The graph has no small separators.
@@ -102,7 +103,7 @@ pub fn nested_dissection<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
 /// If memory runs out.
 pub fn dissection_order(graph: &Adjacency<'_>) -> Result<Permutation> {
     let simplify::Simple { graph: simple, names } = simplify::simplify(graph)?;
-    Permutation::from_new_to_old(names.expand(&tree::order(&simple)))
+    Permutation::from_new_to_old(names.expand(&tree::order(&simple, Levels::new())))
 }
 
 /// Orders a large graph that has small separators, by all threads: it is cut into a few dozen regions, each of which is
@@ -125,7 +126,10 @@ pub(crate) fn order_in_regions(graph: &Adjacency<'_>, few: f64, most: f64) -> Re
         let is_in_space = separators[0] <= IN_SPACE * (simple.total() as f64).powf(2.0 / 3.0);
         return Ok(match is_in_space {
             true if multiplications > most => InRegions::Takes(multiplications),
-            true => InRegions::Dissect,
+            true => {
+                let order = tree::order(&simple, cuts.into_levels());
+                InRegions::Dissected(Permutation::from_new_to_old(names.expand(&order))?)
+            }
             false => InRegions::HasNone,
         });
     }

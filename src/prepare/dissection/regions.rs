@@ -14,7 +14,7 @@
 //!        4     5     6     7
 //! ```
 
-use super::bisect::{bisect, coarsened, is_worth_a_cut};
+use super::bisect::{Levels, bisect, coarsened, is_worth_a_cut};
 use super::graph::Graph;
 use super::leaf::order_leaves;
 use super::separator::{BETWEEN, Separator};
@@ -91,8 +91,7 @@ fn meet(labels: impl Iterator<Item = u32>) -> Option<u32> {
 /// The result of the first cuts.
 pub(super) struct Cuts<'a> {
     graph: &'a Graph,
-    /// Coarser and coarser graphs; each has, for each vertex of the graph before, the vertex that it became part of.
-    levels: Vec<(Graph, Vec<u32>)>,
+    levels: Levels,
     /// The regions of the coarsest graph.
     regions: Regions,
 }
@@ -126,6 +125,11 @@ impl<'a> Cuts<'a> {
         self.regions.separators.iter().skip(1).map(move |vertices| each * vertices.len() as f64)
     }
 
+    /// Returns the coarser graphs.
+    pub(super) fn into_levels(self) -> Levels {
+        self.levels
+    }
+
     /// Carries the regions to the finest graph, and refines their separators at each level.
     pub(super) fn regions(self, meter: &Meter) -> Regions {
         let Self { graph, levels, mut regions } = self;
@@ -147,7 +151,7 @@ fn labels(graph: &Graph, place: u32, heaviest: u64, meter: &Meter) -> Vec<u32> {
     if graph.total() <= heaviest {
         return vec![place; n];
     }
-    let sides = bisect(graph, mixed(u64::from(place)), meter);
+    let sides = bisect(graph, Levels::new(), mixed(u64::from(place)), meter);
     if !is_worth_a_cut(&sides) {
         return vec![place; n];
     }

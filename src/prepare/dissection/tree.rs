@@ -1,6 +1,6 @@
 //! The recursion: the separator comes last, and each side before it is ordered in the same way.
 
-use super::bisect::{bisect, is_worth_a_cut};
+use super::bisect::{Levels, bisect, is_worth_a_cut};
 use super::graph::Graph;
 use super::leaf::order_leaves;
 use super::separator::BETWEEN;
@@ -14,13 +14,18 @@ const LEAF: usize = 500;
 /// Graphs with more vertices are worth a second thread.
 const WORTH_A_THREAD: usize = 2000;
 
-/// Returns the vertices of a graph in the order of elimination.
-pub(super) fn order(graph: &Graph) -> Vec<u32> {
+/// Returns the vertices of a graph in the order of elimination. `levels` has coarser graphs if these are known.
+pub(super) fn order(graph: &Graph, levels: Levels) -> Vec<u32> {
     // For progress, each vertex counts once for each level of the tree, and once for its leaf.
-    let levels = (graph.len() / LEAF).checked_ilog2().map_or(0, |levels| levels + 1);
-    let meter = &work::begin(Stage::Ordering, graph.len() as u64 * u64::from(levels + 1), None);
+    let depth = (graph.len() / LEAF).checked_ilog2().map_or(0, |depth| depth + 1);
+    let meter = &work::begin(Stage::Ordering, graph.len() as u64 * u64::from(depth + 1), None);
     let components = components(graph);
     let mut order: Vec<u32> = components.iter().flat_map(|component| component.iter().copied()).collect();
+    if let [all] = &components[..] {
+        let leaves = dissect(graph, levels, all, (1, meter), 0, &mut order);
+        order_leaves(graph, &leaves, &mut order, meter);
+        return order;
+    }
     let mut parts = Vec::new();
     let (mut rest, mut offset) = (&mut order[..], 0);
     for component in &components {
@@ -29,12 +34,10 @@ pub(super) fn order(graph: &Graph) -> Vec<u32> {
         (rest, offset) = (behind, offset + component.len());
     }
     let leaves = parts.into_par_iter().map(|(names, offset, part)| {
-        if names.len() == graph.len() {
-            dissect(graph, names, (1, meter), offset, part)
-        } else if names.len() <= LEAF {
+        if names.len() <= LEAF {
             std::iter::once(offset..offset + names.len()).collect()
         } else {
-            dissect(&graph.part(names), names, (1, meter), offset, part)
+            dissect(&graph.part(names), Levels::new(), names, (1, meter), offset, part)
         }
     });
     let leaves: Vec<Vec<Range<usize>>> = leaves.collect();
@@ -80,9 +83,10 @@ fn components(graph: &Graph) -> Vec<Vec<u32>> {
 
 /// Writes a graph's vertices to `order` by their `names`, in the order of elimination, except within leaves, whose
 /// ranges are returned. `place` is the number of this graph in the tree, and `offset` the place of `order` in the order
-/// of all vertices.
-pub(super) fn dissect(
+/// of all vertices. `levels` has coarser graphs if these are known.
+fn dissect(
     graph: &Graph,
+    levels: Levels,
     names: &[u32],
     (place, meter): (u64, &Meter),
     offset: usize,
@@ -96,7 +100,7 @@ pub(super) fn dissect(
     if n <= LEAF {
         return leaf(names);
     }
-    let sides = bisect(graph, mixed(place), meter);
+    let sides = bisect(graph, levels, mixed(place), meter);
     meter.advance(n as u64);
     let mut counts = [0; 3];
     sides.iter().for_each(|&side| counts[side as usize] += 1);
@@ -109,9 +113,10 @@ pub(super) fn dissect(
     let [left, right] = graph.cut(&sides, names);
     drop(sides);
     let (first, second) = before.split_at_mut(counts[0]);
-    let mut go_left = move || dissect(&left.0, &left.1, (2 * place, meter), offset, first);
-    let mut go_right =
-        move || dissect(&right.0, &right.1, (2 * place + 1, meter), offset + counts[0], second);
+    let mut go_left = move || dissect(&left.0, Levels::new(), &left.1, (2 * place, meter), offset, first);
+    let mut go_right = move || {
+        dissect(&right.0, Levels::new(), &right.1, (2 * place + 1, meter), offset + counts[0], second)
+    };
     let (mut leaves, others) =
         if n > WORTH_A_THREAD { join(go_left, go_right) } else { (go_left(), go_right()) };
     leaves.extend(others);
