@@ -51,7 +51,8 @@ impl Structure {
         flop_limit: f64,
     ) -> Result<Self, Reason> {
         // A multiplication comes with an addition, and each counts as an operation.
-        let options = DirectOptions { flop_limit: flop_limit / 2.0, ..DirectOptions::default() };
+        let flop_limit = flop_limit / 2.0;
+        let options = DirectOptions { flop_limit, by_coordinates: true, ..DirectOptions::default() };
         let mut structures = Structures::default();
         let symmetric = || {
             symmetry != Symmetry::General
@@ -272,6 +273,21 @@ mod tests {
         let error = x.iter().zip(&known).map(|(&x, &known)| (x - known).abs().to_f64()).fold(0.0, f64::max);
         assert!(error < 1e-6, "{name} with blocks of {block}: {error:e}");
         assert!(plan.parents.contains(&NO_FRONT));
+    }
+
+    /// A grid that is ordered by its coordinates, with another numbering and without.
+    #[test]
+    fn a_large_grid_in_any_numbering_has_an_order_by_its_coordinates() {
+        let a: Csr<f64> = generate::poisson2d(240, 210).unwrap();
+        let shuffled = Permutation::random(a.rows(), 2).unwrap();
+        let other = crate::graph::permute_symmetric(&a, &shuffled).unwrap();
+        let searched = Elimination::new(&a, &DirectOptions::default()).unwrap();
+        for a in [&a, &other] {
+            let found = Structure::found(a, Symmetry::Symmetric, f64::EPSILON, f64::INFINITY).unwrap();
+            let part = found.tree.all_work() / searched.flops;
+            assert!(part < 0.95, "{part}");
+            check("grid", a, 64);
+        }
     }
 
     #[test]
