@@ -2,11 +2,11 @@
 //! residual of 1e-10 with a random x. They use our own fronts, the host, and cuDSS if it is installed; cuDSS is run
 //! with our ordering and with its own.
 //!
-//! `cargo bench --bench direct_device [-- CASE...]`. A case is `KxK` (5 points), `KxKxK` (7 points), `wind:K:D`
-//! (convection-diffusion on K^3 points, diffusion D), `circuit:N`, `program:N` (a KKT system of N variables),
-//! `stokes:K`, `mesh:K` (convection-diffusion on triangles, about K^2 points), `helmholtz:K` (complex) or the name of a
-//! file. `RESIDUA_CUDSS` names the library of cuDSS; its own ordering uses all threads if `libcudss_mtlayer_gomp` is in
-//! the same folder, otherwise one.
+//! `cargo bench --bench direct_device [-- [--ours] CASE...]`; with `--ours`, our fronts alone. A case is `KxK` (5
+//! points), `KxKxK` (7 points), `wind:K:D` (convection-diffusion on K^3 points, diffusion D), `circuit:N`, `program:N`
+//! (a KKT system of N variables), `stokes:K`, `mesh:K` (convection-diffusion on triangles, about K^2 points),
+//! `helmholtz:K` (complex) or the name of a file. `RESIDUA_CUDSS` names the library of cuDSS; its own ordering uses all
+//! threads if `libcudss_mtlayer_gomp` is in the same folder, otherwise one.
 
 #[path = "shared/solves.rs"]
 mod solves;
@@ -90,9 +90,12 @@ fn case<T: Factorable>(cuda: &Cuda, name: &str, a: &Csr<T>) -> residua::Result<(
     let b = of_random_x(a)?;
     let device = a.to_backend(cuda)?;
     println!("{name}: {} rows, {} entries", a.rows(), a.nonzeros());
-    let host = on_host(cuda, name, a)?;
     let mut options = DeviceOptions::default();
     options.library = false;
+    if std::env::args().any(|word| word == "--ours") {
+        return with(cuda, name, &device, &b, options).map(drop);
+    }
+    let host = on_host(cuda, name, a)?;
     let ours = with(cuda, name, &device, &b, options.clone())?;
     println!("{name:16} the host takes {:.2} times as long to the first solution as our fronts", host / ours);
     if cuda.factor_library().is_err() {

@@ -34,11 +34,11 @@ template <typename T> DEVICE void multiply_square(T&, T&, T, T) {}
 template <typename T> constexpr bool on_tensor_cores = false;
 #endif
 
-// sums = left right, of `rows` x `depth` and `depth` x `columns` entries, columns `left_stride` and `right_stride`
+// sums += left right, of `rows` x `depth` and `depth` x `columns` entries, columns `left_stride` and `right_stride`
 // apart. Entries beyond these count as zero. Once it returns, no thread reads the left matrix any more.
 template <typename T>
-DEVICE void multiply(Stage<T>& s, const T* left, u64 left_stride, u32 rows, const T* right, u64 right_stride,
-                     u32 columns, u32 depth, T (&sums)[4][2][2]) {
+DEVICE void add_product(Stage<T>& s, const T* left, u64 left_stride, u32 rows, const T* right, u64 right_stride,
+                        u32 columns, u32 depth, T (&sums)[4][2][2]) {
     constexpr u32 EACH = TILE * DEEP / TILE_THREADS;
     const u32 lane = lane_id(), warp = threadIdx.x / 32, top = warp / 4 * 32, first = warp % 4 * 16;
     T a[EACH], b[EACH];
@@ -51,10 +51,6 @@ DEVICE void multiply(Stage<T>& s, const T* left, u64 left_stride, u32 rows, cons
             b[q] = j < columns && l < depth ? right[l + j * right_stride] : T();
         }
     };
-#pragma unroll
-    for (u32 i = 0; i < 4; i++)
-#pragma unroll
-        for (u32 j = 0; j < 2; j++) sums[i][j][0] = sums[i][j][1] = T();
     load(0);
     for (u32 from = 0; from < depth; from += DEEP) {
         __syncthreads();
@@ -99,6 +95,17 @@ DEVICE void multiply(Stage<T>& s, const T* left, u64 left_stride, u32 rows, cons
     __syncthreads();
 }
 
+// sums = left right; the rest is as above.
+template <typename T>
+DEVICE void multiply(Stage<T>& s, const T* left, u64 left_stride, u32 rows, const T* right, u64 right_stride,
+                     u32 columns, u32 depth, T (&sums)[4][2][2]) {
+#pragma unroll
+    for (u32 i = 0; i < 4; i++)
+#pragma unroll
+        for (u32 j = 0; j < 2; j++) sums[i][j][0] = sums[i][j][1] = T();
+    add_product(s, left, left_stride, rows, right, right_stride, columns, depth, sums);
+}
+
 // Calls `each` for the entries of a tile that this thread has, with row, column and sum.
 template <typename T, typename F> DEVICE void each_of_tile(u32 rows, u32 columns, const T (&sums)[4][2][2], F each) {
     const u32 lane = lane_id(), warp = threadIdx.x / 32;
@@ -109,5 +116,19 @@ template <typename T, typename F> DEVICE void each_of_tile(u32 rows, u32 columns
             const u32 row = warp / 4 * 32 + 8 * i + lane / 4;
             const u32 column = warp % 4 * 16 + 8 * (j / 2) + 2 * (lane % 4) + j % 2;
             if (row < rows && column < columns) each(row, column, sums[i][j / 2][j % 2]);
+        }
+}
+
+// Loads the entries of a tile that this thread has, negated: a product is added to them, so that they arrive at the
+// same time as its factors.
+template <typename T> DEVICE void load_negated(const T* from, u64 stride, u32 rows, u32 columns, T (&values)[4][2][2]) {
+    const u32 lane = lane_id(), warp = threadIdx.x / 32;
+#pragma unroll
+    for (u32 j = 0; j < 4; j++)
+#pragma unroll
+        for (u32 i = 0; i < 4; i++) {
+            const u32 row = warp / 4 * 32 + 8 * i + lane / 4;
+            const u32 column = warp % 4 * 16 + 8 * (j / 2) + 2 * (lane % 4) + j % 2;
+            values[i][j / 2][j % 2] = row < rows && column < columns ? -from[row + column * stride] : T();
         }
 }

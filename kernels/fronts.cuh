@@ -52,9 +52,13 @@ DEVICE u32 count_below(const u32* values, u32 count, u32 limit) {
     return low;
 }
 
-// Shared memory that a block of threads needs to invert a matrix of N columns.
+// The number of columns that one warp eliminates before the other columns follow.
+constexpr u32 PANEL = 8;
+
+// Shared memory that a block of threads needs to invert a matrix of N columns: the rows with a panel's pivots before
+// its elimination, by columns, and the row of each column's pivot.
 template <typename T, u32 N> struct Inversion {
-    T row[N], column[N];
+    T rows[N][PANEL];
     u8 pivots[N];
 };
 
@@ -62,52 +66,138 @@ template <typename T, u32 N> struct Inversion {
 // column; a pivot below `least` is replaced by it.
 template <typename R> struct Pivots { R preference, least; };
 
-// Inverts the n x n matrix `a` in shared memory, n <= N <= 64, by Gauss and Jordan with pivots from columns. Rows stay
-// where they are: a^-1(k, pivots[c]) becomes a(pivots[k], c). Threads form a grid, with DOWN of them along a column.
-// Pivots that are too small are replaced; returns their number. All threads call this after a barrier.
-template <u32 DOWN, u32 ALL_THREADS, typename T, u32 N>
-DEVICE u32 invert(T* a, u32 stride, u32 n, Pivots<typename real_of<T>::type> rule, Inversion<T, N>& s) {
-    typedef typename real_of<T>::type R;
-    const u32 x = threadIdx.x % DOWN, y = threadIdx.x / DOWN, lane = lane_id();
-    u64 used = 0;
+// Returns a number that orders squared magnitudes, up to one part in 2^14, and prefers the lower of two places below 64
+// if they are equal. It is 0 for NaN.
+DEVICE u32 rank_of(f64 square, u32 place) {
+    return square == square ? (u32(bits<u64>(square) >> 32) & ~63u) | (63 - place) : 0;
+}
+
+// Eliminates `count` columns from `first` on, in all rows of these columns, by one warp, whose lanes have a row in 32.
+// Rows with a bit in `used` had pivots before. Returns the number of pivots that were replaced.
+template <typename T, u32 N>
+DEVICE u32 eliminate_panel(T* a, u32 stride, u32 n, u32 first, u32 count, Pivots<typename real_of<T>::type> rule,
+                           u64& used, Inversion<T, N>& s) {
+    constexpr u32 EACH = (N + 31) / 32;
+    static_assert(EACH <= 2, "a lane has at most two rows");
+    const u32 lane = lane_id();
     u32 made_up = 0;
-    for (u32 k = 0; k < n; k++) {
-        // Each warp searches on its own. A NaN becomes the pivot only if nothing else is left.
-        R most = -1;
-        u32 at = n;
-        for (u32 i = lane; i < n; i += 32)
-            if (!(used >> i & 1)) {
-                const R size = abs2(a[i + k * stride]);
-                if (size > most) most = size, at = i;
-            }
+    T v[EACH][PANEL];
 #pragma unroll
-        for (u32 with = 16; with; with /= 2) {
-            const R other = shuffle_xor(most, with);
-            const u32 place = __shfl_xor_sync(ALL, at, with);
-            if (other > most || (other == most && place < at)) most = other, at = place;
+    for (u32 c = 0; c < PANEL; c++)
+#pragma unroll
+        for (u32 q = 0; q < EACH; q++) {
+            const u32 i = lane + 32 * q;
+            v[q][c] = i < n && c < count ? a[i + (first + c) * stride] : T();
         }
-        if (at == n) at = u32(__ffsll(i64(~used))) - 1;
-        if (!(used >> k & 1) && abs2(a[k + k * stride]) >= rule.preference * rule.preference * most) at = k;
+    auto entry = [&](u32 row, u32 c) { return shuffle(row < 32 ? v[0][c] : v[EACH - 1][c], row % 32); };
+#pragma unroll
+    for (u32 c = 0; c < PANEL; c++) {
+        if (c >= count) break;
+        const u32 k = first + c;
+        u32 most = 0;
+#pragma unroll
+        for (u32 q = 0; q < EACH; q++) {
+            const u32 i = lane + 32 * q;
+            if (i < n && !(used >> i & 1)) most = max(most, rank_of(f64(abs2(v[q][c])), i));
+        }
+        most = most_of_lanes(most);
+        // A NaN becomes the pivot only if nothing else is left.
+        u32 at = most ? 63 - (most & 63) : u32(__ffsll(i64(~used))) - 1;
+        const T largest = entry(at, c), diagonal = entry(k, c);
+        T pivot = largest;
+        if (!(used >> k & 1) && abs2(diagonal) >= rule.preference * rule.preference * abs2(largest)) {
+            at = k;
+            pivot = diagonal;
+        }
         used |= u64(1) << at;
-        T pivot = a[at + k * stride];
         if (abs2(pivot) < rule.least * rule.least) {
             pivot = from_real<T>(rule.least);
             made_up++;
         }
+        if (lane == 0) s.pivots[k] = u8(at);
         const T inverse = divide(from_real<T>(1), pivot);
-        for (u32 i = threadIdx.x; i < n; i += ALL_THREADS) {
-            s.row[i] = i == k ? inverse : a[at + i * stride] * inverse;
-            s.column[i] = a[i + k * stride];
-            if (i == k) s.pivots[k] = u8(at);
+        T row[PANEL];
+#pragma unroll
+        for (u32 d = 0; d < PANEL; d++) row[d] = d == c ? inverse : entry(at, d) * inverse;
+#pragma unroll
+        for (u32 q = 0; q < EACH; q++) {
+            const T factor = v[q][c];
+            v[q][c] = T();
+#pragma unroll
+            for (u32 d = 0; d < PANEL; d++) v[q][d] = lane + 32 * q == at ? row[d] : v[q][d] - factor * row[d];
+        }
+    }
+#pragma unroll
+    for (u32 c = 0; c < PANEL; c++)
+#pragma unroll
+        for (u32 q = 0; q < EACH; q++) {
+            const u32 i = lane + 32 * q;
+            if (i < n && c < count) a[i + (first + c) * stride] = v[q][c];
+        }
+    return made_up;
+}
+
+// Inverts the n x n matrix `a` in shared memory, n <= N <= 64, by Gauss and Jordan with pivots from columns. Rows stay
+// where they are: a^-1(k, pivots[c]) becomes a(pivots[k], c). One warp eliminates a panel; then each other column is a
+// product with the panel's columns, as the columns of what was applied from the left in these rows:
+//
+//     a(i, j) = (0 in a row with a pivot of the panel, else a(i, j)) + sum over its pivots p of panel(i, p) a(p, j)
+//
+// Threads form a grid, with DOWN of them along a column. Pivots that are too small are replaced; their number is
+// returned to the first warp. All threads call this after a barrier.
+template <u32 DOWN, u32 ALL_THREADS, typename T, u32 N>
+DEVICE u32 invert(T* a, u32 stride, u32 n, Pivots<typename real_of<T>::type> rule, Inversion<T, N>& s) {
+    constexpr u32 ACROSS = ALL_THREADS / DOWN, LONG = (N + DOWN - 1) / DOWN;
+    // The columns that a thread has at the same time, whose sums do not wait for one another.
+    constexpr u32 ALL_OWN = (N + ACROSS - 1) / ACROSS, WIDE = ALL_OWN < 4 ? ALL_OWN : 4;
+    const u32 x = threadIdx.x % DOWN, y = threadIdx.x / DOWN;
+    u64 used = 0;
+    u32 made_up = 0;
+    for (u32 first = 0; first < n; first += PANEL) {
+        const u32 count = min(n - first, PANEL);
+        if (threadIdx.x < 32) made_up += eliminate_panel(a, stride, n, first, count, rule, used, s);
+        __syncthreads();
+        if (n <= PANEL) break;
+        for (u32 t = threadIdx.x; t < n * PANEL; t += ALL_THREADS) {
+            const u32 c = t % PANEL, j = t / PANEL;
+            s.rows[j][c] = c < count ? a[s.pivots[first + c] + j * stride] : T();
+        }
+        T panel[LONG][PANEL];
+        u64 pivots = 0;
+#pragma unroll
+        for (u32 c = 0; c < PANEL; c++) {
+            if (c < count) pivots |= u64(1) << s.pivots[first + c];
+#pragma unroll
+            for (u32 q = 0; q < LONG; q++) {
+                const u32 i = x + q * DOWN;
+                panel[q][c] = i < n && c < count ? a[i + (first + c) * stride] : T();
+            }
         }
         __syncthreads();
-        for (u32 j = y; j < n; j += ALL_THREADS / DOWN) {
-            const T factor = s.row[j];
-            for (u32 i = x; i < n; i += DOWN) {
-                T& entry = a[i + j * stride];
-                if (i == at) entry = factor;
-                else entry = (j == k ? T() : entry) - s.column[i] * factor;
-            }
+        for (u32 from = y; from < n; from += WIDE * ACROSS) {
+            T sums[WIDE][LONG];
+#pragma unroll
+            for (u32 p = 0; p < WIDE; p++)
+#pragma unroll
+                for (u32 q = 0; q < LONG; q++) {
+                    const u32 i = x + q * DOWN, j = from + p * ACROSS;
+                    sums[p][q] = i < n && j < n && !(pivots >> i & 1) ? a[i + j * stride] : T();
+                }
+#pragma unroll
+            for (u32 c = 0; c < PANEL; c++)
+#pragma unroll
+                for (u32 p = 0; p < WIDE; p++) {
+                    const T entry = s.rows[min(from + p * ACROSS, N - 1)][c];
+#pragma unroll
+                    for (u32 q = 0; q < LONG; q++) sums[p][q] = fused(panel[q][c], entry, sums[p][q]);
+                }
+#pragma unroll
+            for (u32 p = 0; p < WIDE; p++)
+#pragma unroll
+                for (u32 q = 0; q < LONG; q++) {
+                    const u32 i = x + q * DOWN, j = from + p * ACROSS;
+                    if (i < n && j < n && j - first >= count) a[i + j * stride] = sums[p][q];
+                }
         }
         __syncthreads();
     }

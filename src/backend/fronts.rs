@@ -1,6 +1,6 @@
 //! The data for a factorisation in dense fronts: the structure of the fronts, and the place of each entry of A.
 
-use crate::scalar::Scalar;
+use crate::scalar::{Scalar, Symmetry};
 
 /// Marks a front without a parent.
 pub const NO_FRONT: u32 = u32::MAX;
@@ -48,6 +48,9 @@ pub struct FrontPlan {
     pub preference: f64,
     /// A pivot below this fraction of the largest entry of M is replaced by that fraction of it.
     pub least: f64,
+    /// The symmetry of M. If it is symmetric or Hermitian, E is the transpose of F or its conjugate, and C has the same
+    /// symmetry: half of each front determines the other.
+    pub symmetry: Symmetry,
     /// The number of multiplications of the factorisation.
     pub multiplications: f64,
 }

@@ -22,7 +22,7 @@ use crate::backend::{
 };
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
-use crate::scalar::{Real, Scalar};
+use crate::scalar::{Real, Scalar, Symmetry};
 use num_traits::Float;
 use std::sync::Arc;
 use std::time::Instant;
@@ -326,7 +326,8 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
     fn analysed_in_fronts(&mut self) -> Result<Box<dyn Factors<T, B>>, Reason> {
         let start = Instant::now();
         let host = in_doubles(self.a.to_host(&self.backend).map_err(refused)?);
-        let structure = Structure::new::<T>(&host, self.options.flop_limit)?;
+        let symmetry = self.nature.map_or(Symmetry::General, Nature::symmetry);
+        let structure = Structure::new::<T>(&host, symmetry, self.options.flop_limit)?;
         self.seconds.order += start.elapsed().as_secs_f64();
         let start = Instant::now();
         let made = self.backend.fronts(&structure.plan(&host, FrontPlan::block_of::<T>()));

@@ -52,7 +52,7 @@ pub(super) fn large_order<T: Factorable>(
     a: &Csr<T>,
     options: &DirectOptions,
 ) -> Result<Option<(Permutation, Counted)>, Reason> {
-    found(options, || order_of_large(a, options.flop_limit))
+    found(options, || order_of_large(a, options.flop_limit, options.by_coordinates))
 }
 
 /// The result of a search for an ordering, or the reason why no ordering is cheap enough.

@@ -3,20 +3,22 @@
 //!
 //! For a symmetric or Hermitian matrix, rows and columns have the same order, and rows that a symmetric matching pairs
 //! are in one block of pivots, among which LU chooses freely. For other matrices, a matching brings large entries to
-//! the diagonal.
+//! the diagonal. It is left out if the diagonal is strong already.
 
+use super::elimination::Elimination;
 use super::frontal::{Preparation, Tree, plan};
-use super::options::DirectOptions;
+use super::options::{DirectOptions, Prepared};
 use super::report::Reason;
-use super::steps::caught;
-use super::structures::Structures;
-use super::symmetric::is_symmetric_up_to_rounding;
+use super::steps::{as_reason, caught};
+use super::structures::{Structures, is_prepared};
+use super::symmetric::{has_positive_diagonal, is_symmetric_up_to_rounding};
 use crate::backend::FrontPlan;
 use crate::direct::Factorable;
 use crate::graph::Permutation;
 use crate::matrix::Csr;
+use crate::parallel::join;
 use crate::prepare::Scaling;
-use crate::scalar::Scalar;
+use crate::scalar::{Scalar, Symmetry};
 use num_traits::Float;
 use std::sync::Arc;
 
@@ -26,22 +28,49 @@ pub(super) struct Structure {
     scaling: Scaling,
     rows: Option<Permutation>,
     partners: Vec<u32>,
+    symmetry: Symmetry,
     least: f64,
 }
 
 impl Structure {
     /// Computes the structure for a factorisation in type `D` that may take at most `flop_limit` operations.
-    pub(super) fn new<D: Scalar>(a: &Csr<D::Double>, flop_limit: f64) -> Result<Self, Reason> {
+    /// `symmetry` is what all entries have, bit by bit.
+    pub(super) fn new<D: Scalar>(
+        a: &Csr<D::Double>,
+        symmetry: Symmetry,
+        flop_limit: f64,
+    ) -> Result<Self, Reason> {
         let unit = <D::Real as Float>::epsilon();
-        caught(|| Self::found(a, crate::scalar::Real::to_f64(unit), flop_limit))
+        caught(|| Self::found(a, symmetry, crate::scalar::Real::to_f64(unit), flop_limit))
     }
 
-    fn found<T: Factorable>(a: &Csr<T>, unit: f64, flop_limit: f64) -> Result<Self, Reason> {
+    fn found<T: Factorable>(
+        a: &Csr<T>,
+        symmetry: Symmetry,
+        unit: f64,
+        flop_limit: f64,
+    ) -> Result<Self, Reason> {
         // A multiplication comes with an addition, and each counts as an operation.
-        let options = DirectOptions { flop_limit: flop_limit / 2.0, ..DirectOptions::default() };
+        let flop_limit = flop_limit / 2.0;
+        let options = DirectOptions { flop_limit, by_coordinates: true, ..DirectOptions::default() };
         let mut structures = Structures::default();
-        let symmetric =
-            is_symmetric_up_to_rounding(a, false) || (T::COMPLEX && is_symmetric_up_to_rounding(a, true));
+        let symmetric = || {
+            symmetry != Symmetry::General
+                || is_symmetric_up_to_rounding(a, false)
+                || (T::COMPLEX && is_symmetric_up_to_rounding(a, true))
+        };
+        let (is_prepared, symmetric) = join(|| is_prepared(a), symmetric);
+        if is_prepared {
+            let may_be_definite = symmetric && !T::COMPLEX && has_positive_diagonal(a);
+            return Ok(Self {
+                tree: Elimination::new(a, &options)?.tree(a)?,
+                scaling: Prepared::none(a).map_err(as_reason)?.scaling,
+                rows: None,
+                partners: Vec::new(),
+                symmetry,
+                least: if may_be_definite { unit } else { unit.sqrt() },
+            });
+        }
         if symmetric {
             let plan = structures.fronts(a, &options)?;
             return Ok(Self {
@@ -49,6 +78,7 @@ impl Structure {
                 scaling: plan.scaling.clone(),
                 rows: None,
                 partners: plan.partners.clone(),
+                symmetry,
                 least: if plan.may_be_definite { unit } else { unit.sqrt() },
             });
         }
@@ -63,14 +93,16 @@ impl Structure {
             scaling: matched.prepared.scaling.clone(),
             rows: Some(matched.prepared.rows.clone()),
             partners: Vec::new(),
+            symmetry: Symmetry::General,
             least: unit.sqrt(),
         })
     }
 
     /// Returns the plan with blocks of at most `block` columns.
     pub(super) fn plan<T: Factorable>(&self, a: &Csr<T>, block: u32) -> FrontPlan {
-        let Self { tree, scaling, rows, partners, least } = self;
-        plan(a, tree, &Preparation { scaling, rows: rows.as_ref(), partners, least: *least, block })
+        let Self { tree, scaling, rows, partners, symmetry, least } = self;
+        let (rows, symmetry, least) = (rows.as_ref(), *symmetry, *least);
+        plan(a, tree, &Preparation { scaling, rows, partners, symmetry, least, block })
     }
 }
 
@@ -231,7 +263,8 @@ mod tests {
     }
 
     fn check<T: Factorable>(name: &str, a: &Csr<T>, block: u32) {
-        let plan = Structure::found(a, f64::EPSILON, f64::INFINITY).unwrap().plan(a, block);
+        let structure = Structure::found(a, Symmetry::General, f64::EPSILON, f64::INFINITY).unwrap();
+        let plan = structure.plan(a, block);
         let mut random = Random::new(3);
         let known: Vec<T> = (0..a.rows()).map(|_| T::from_f64(random.unit() - 0.5)).collect();
         let mut b = vec![T::default(); a.rows()];
@@ -240,6 +273,21 @@ mod tests {
         let error = x.iter().zip(&known).map(|(&x, &known)| (x - known).abs().to_f64()).fold(0.0, f64::max);
         assert!(error < 1e-6, "{name} with blocks of {block}: {error:e}");
         assert!(plan.parents.contains(&NO_FRONT));
+    }
+
+    /// A grid that is ordered by its coordinates, with another numbering and without.
+    #[test]
+    fn a_large_grid_in_any_numbering_has_an_order_by_its_coordinates() {
+        let a: Csr<f64> = generate::poisson2d(240, 210).unwrap();
+        let shuffled = Permutation::random(a.rows(), 2).unwrap();
+        let other = crate::graph::permute_symmetric(&a, &shuffled).unwrap();
+        let searched = Elimination::new(&a, &DirectOptions::default()).unwrap();
+        for a in [&a, &other] {
+            let found = Structure::found(a, Symmetry::Symmetric, f64::EPSILON, f64::INFINITY).unwrap();
+            let part = found.tree.all_work() / searched.flops;
+            assert!(part < 0.95, "{part}");
+            check("grid", a, 64);
+        }
     }
 
     #[test]
@@ -263,7 +311,7 @@ mod tests {
     #[test]
     fn a_column_without_a_row_is_told() {
         let a = Csr::from_parts(2, 2, vec![0, 1, 2], vec![0, 0], vec![1.0, 2.0]).unwrap();
-        let reason = Structure::new::<f64>(&a, f64::INFINITY).err().unwrap();
+        let reason = Structure::new::<f64>(&a, Symmetry::General, f64::INFINITY).err().unwrap();
         assert!(matches!(reason, Reason::StructurallySingular { rank: 1, .. }), "{reason}");
     }
 }

@@ -87,6 +87,9 @@ pub struct DirectOptions {
     pub prepared: Option<Prepared>,
     /// Kinds that [`Kind::Auto`] skips.
     pub without: Vec<Kind>,
+    /// Whether a grid of 50 000 rows or more is dissected by its coordinates instead of by a search. So far only fronts
+    /// on a device do so.
+    pub(crate) by_coordinates: bool,
 }
 
 impl Default for DirectOptions {
@@ -101,6 +104,7 @@ impl Default for DirectOptions {
             condition: true,
             prepared: None,
             without: Vec::new(),
+            by_coordinates: false,
         }
     }
 }

@@ -15,10 +15,12 @@ use crate::graph::{Adjacency, Permutation};
 use crate::lock::lock;
 use crate::matrix::Csr;
 use crate::parallel::both;
+use crate::parallel::prelude::*;
 use crate::prepare::{Counted, OrderKind, OrderSize, better_dissection, product_matching_within_reason};
 use crate::scalar::{Real, Scalar};
 use crate::work::look_at;
 use faer::sparse::linalg::cholesky::SymbolicCholesky;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 /// Diagonal entries can be pivots without a matching if they are at least `STRONG` times the largest entry of their row
@@ -37,6 +39,9 @@ const LARGE_FRONTS_FROM: f64 = 1e3;
 /// times as long for a mesh in three (2 10^5 per row); measured on the Xeon of an H200 machine, 2026-11-28. Large
 /// matrices with small separators have their own rule: [`Structures::suits_fronts`].
 pub(super) const FRONTS_FROM: f64 = 1e4;
+
+/// Rows that a thread takes at a time.
+const ROWS: usize = 1 << 10;
 
 /// The maximum number of unmatched rows and columns that are reported.
 const NAMED: usize = 100;
@@ -311,21 +316,29 @@ pub(super) fn prepared<T: Scalar>(a: &Csr<T>) -> Result<(Prepared, usize, Unmatc
 
 /// Returns whether a matching and its scaling are not needed: each diagonal entry is at least half of the largest in
 /// its row and column, and all diagonal entries have a similar size.
-fn is_prepared<T: Scalar>(a: &Csr<T>) -> bool {
-    let (mut diagonal, mut beside) = (vec![0.0_f64; a.rows()], vec![0.0_f64; a.rows()]);
-    for row in 0..a.rows() {
-        look_at(row);
+pub(super) fn is_prepared<T: Scalar>(a: &Csr<T>) -> bool {
+    // Bits of numbers that are not negative compare as the numbers do.
+    let mut beside: Vec<AtomicU64> = Vec::new();
+    beside.resize_with(a.rows(), AtomicU64::default);
+    let mut diagonal = vec![0.0_f64; a.rows()];
+    diagonal.par_iter_mut().enumerate().with_min_len(ROWS).for_each(|(row, diagonal)| {
         let (indices, values) = a.row(row);
+        let mut most = 0.0_f64;
         for (&column, value) in both(indices, values) {
             let size = value.abs2().to_f64();
             if column as usize == row {
-                diagonal[row] = size;
-            } else {
-                beside[row] = beside[row].max(size);
-                beside[column as usize] = beside[column as usize].max(size);
+                *diagonal = size;
+            } else if size > 0.0 {
+                most = most.max(size);
+                let known = &beside[column as usize];
+                if size.to_bits() > known.load(Relaxed) {
+                    known.fetch_max(size.to_bits(), Relaxed);
+                }
             }
         }
-    }
+        beside[row].fetch_max(most.to_bits(), Relaxed);
+    });
+    let beside: Vec<f64> = beside.into_iter().map(|bits| f64::from_bits(bits.into_inner())).collect();
     let largest = diagonal.iter().chain(&beside).copied().fold(0.0, f64::max);
     // Comparisons with NaN are false, and a matching handles squares that overflow.
     largest.is_finite()

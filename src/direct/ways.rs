@@ -9,7 +9,7 @@ use crate::graph::Permutation;
 use crate::look::{Transposed, has_positive_diagonal};
 use crate::matrix::Csr;
 use crate::prepare::permute;
-use crate::scalar::{Real, Scalar};
+use crate::scalar::{Real, Scalar, Symmetry};
 
 /// Diagonal entries of at least this fraction of the largest in their row can be pivots without a matching.
 const STRONG: f64 = 1e-3;
@@ -62,6 +62,15 @@ impl Nature {
         };
         let positive = symmetric == Some(FactorKind::Hermitian) && has_positive_diagonal(backend, a)?;
         Ok(Self { symmetric, positive })
+    }
+
+    /// The symmetry of all entries, bit by bit.
+    pub(super) fn symmetry(self) -> Symmetry {
+        match self.symmetric {
+            Some(FactorKind::Hermitian) => Symmetry::Hermitian,
+            Some(FactorKind::Symmetric) => Symmetry::Symmetric,
+            _ => Symmetry::General,
+        }
     }
 
     /// The strategies to try, the most likely one first. `has_strong_diagonal` is called only if A has no symmetry.

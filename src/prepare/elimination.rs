@@ -1,6 +1,8 @@
 //! Chooses the order of elimination for a factorisation.
 
-use super::dissection::{Beyond, InRegions, Most, dissection_order, minimum_degree_within, order_in_regions};
+use super::dissection::{
+    Beyond, Grid, InRegions, Most, dissection_order, minimum_degree_within, order_in_regions,
+};
 use super::nearby::nearby;
 use super::order_size::{Counted, OrderSize};
 use crate::error::Result;
@@ -95,15 +97,29 @@ pub(crate) enum Sought<F> {
 /// Orders a large matrix whose graph has small separators, by dissection into regions or down to its leaves, with all
 /// threads, and counts the entries of the columns of a factor in that order; a factorisation may take `most`
 /// multiplications. Nothing is found if there are few rows or if separators are large; minimum degree is tried first
-/// then.
+/// then. With `by_coordinates`, a grid is dissected by its coordinates, without a search.
 ///
 /// # Errors
 /// As [`nested_dissection`](super::nested_dissection).
-pub(crate) fn order_of_large<T: Scalar>(a: &Csr<T>, most: f64) -> Result<Sought<(Permutation, Counted)>> {
+pub(crate) fn order_of_large<T: Scalar>(
+    a: &Csr<T>,
+    most: f64,
+    by_coordinates: bool,
+) -> Result<Sought<(Permutation, Counted)>> {
     if a.rows() < REGIONS_FROM {
         return Ok(Sought::Nothing);
     }
     let graph = Adjacency::new(a)?;
+    let grid = if by_coordinates { Grid::of(&graph)? } else { None };
+    if let Some(grid) = grid {
+        return Ok(match grid.order(most)? {
+            Ok(order) => {
+                let counted = Counted::new(&graph, &order)?;
+                Sought::Found((order, counted))
+            }
+            Err(multiplications) => Sought::TooLong(multiplications),
+        });
+    }
     match nearby(&graph)? {
         None => order_of_graph(&graph, most),
         Some((near, first)) => Ok(match order_of_graph(&near, most)? {

@@ -3,6 +3,7 @@
 use crate::random::Random;
 use num_complex::Complex;
 use residua::direct::{DeviceOptions, DeviceReport, Kind, OnDevice};
+use residua::scalar::Symmetry;
 use residua::{Backend, Csr, Cuda, Host, Real, Scalar, generate};
 
 /// Options to factorise in this crate's own fronts, even if there is a library.
@@ -50,6 +51,21 @@ pub fn check<T: Scalar>(cuda: &Cuda, name: &str, a: &Csr<T>, tolerance: f64) {
     assert!(same, "{name} {}: other bits in another run", T::NAME);
 }
 
+/// Solves for several right-hand sides together.
+pub fn check_several<T: Scalar>(cuda: &Cuda, name: &str, a: &Csr<T>, count: usize, tolerance: f64) {
+    let n = a.rows();
+    let b: Vec<T> = (0..count).flat_map(|seed| right_hand_side(a, seed as u64)).collect();
+    let mut direct = OnDevice::planned(cuda, &a.to_backend(cuda).unwrap(), by_fronts()).unwrap();
+    let mut x = cuda.zeros(count * n).unwrap();
+    let told = direct.solve_several(count, &cuda.upload(b.clone()).unwrap(), &mut x).unwrap();
+    let x = cuda.download(&x).unwrap();
+    for (number, told) in told.into_iter().enumerate() {
+        let part = n * number..n * (number + 1);
+        let left = residual(a, &b[part.clone()], &x[part]);
+        assert!(left < tolerance && told < tolerance, "{name} {} {number}: {left:e} {told:e}", T::NAME);
+    }
+}
+
 /// A full matrix, which is a single front.
 pub fn dense<T: Scalar>(n: usize) -> Csr<T> {
     let values = Random(7).vector::<T>(n * n);
@@ -57,6 +73,40 @@ pub fn dense<T: Scalar>(n: usize) -> Csr<T> {
     let (starts, indices) =
         ((0..=n).map(|row| row * n).collect(), (0..n * n).map(|k| (k % n) as u32).collect());
     Csr::from_parts(n, n, starts, indices, (0..n * n).map(entry).collect()).unwrap()
+}
+
+/// Two blocks of `own` rows each, which are coupled only with a third one of `rest` rows: three fronts, of which two
+/// have rows below their own. Mirror images above the diagonal follow from `symmetry`.
+pub fn joined<T: Scalar>(own: usize, rest: usize, symmetry: Symmetry) -> Csr<T> {
+    let n = 2 * own + rest;
+    let values = Random(9).vector::<T>(n * n);
+    let block = |k: usize| (k / own).min(2);
+    let entry = |i: usize, j: usize| match symmetry {
+        _ if i == j => T::from_f64(2.0 * (n as f64).sqrt()),
+        Symmetry::General => values[i * n + j],
+        _ if i > j => values[i * n + j],
+        _ => symmetry.mirror(values[j * n + i]),
+    };
+    let (mut starts, mut indices, mut entries) = (vec![0], Vec::new(), Vec::new());
+    for i in 0..n {
+        for j in (0..n).filter(|&j| block(i) == block(j) || block(i).max(block(j)) == 2) {
+            indices.push(j as u32);
+            entries.push(entry(i, j));
+        }
+        starts.push(indices.len());
+    }
+    Csr::from_parts(n, n, starts, indices, entries).unwrap()
+}
+
+/// The factors of [`joined`] matrices are right by themselves: a solve needs hardly any refinement.
+pub fn check_joined<T: Scalar>(cuda: &Cuda, own: usize, rest: usize, tolerance: f64) {
+    for symmetry in [Symmetry::General, Symmetry::Symmetric, Symmetry::Hermitian] {
+        let name = format!("{} {own} + {rest}", symmetry.name());
+        let a = joined::<T>(own, rest, symmetry);
+        check(cuda, &name, &a, tolerance);
+        let (report, ..) = solved(cuda, &a, tolerance);
+        assert!(report.refinements <= 2 && report.iterations == 0, "{name} {}: {report:?}", T::NAME);
+    }
 }
 
 /// Fronts of every class of sizes, and blocks of pivots with ragged ends.
@@ -68,6 +118,13 @@ pub fn small_cases(cuda: &Cuda) {
     check(cuda, "dense", &dense::<Complex<f64>>(70), 1e-10);
     check(cuda, "dense", &dense::<f32>(70), 1e-3);
     check(cuda, "dense", &dense::<Complex<f32>>(70), 1e-3);
+    check_joined::<f64>(cuda, 70, 90, 1e-12);
+    check_joined::<Complex<f64>>(cuda, 40, 50, 1e-12);
+    check_joined::<f32>(cuda, 70, 90, 1e-4);
+    check_joined::<Complex<f32>>(cuda, 70, 90, 1e-4);
+    check_several(cuda, "dense 130", &dense::<f64>(130), 9, 1e-10);
+    check_several(cuda, "dense 140", &dense::<Complex<f64>>(140), 3, 1e-10);
+    check_several(cuda, "grid", &generate::poisson2d(20, 17).unwrap(), 2, 1e-10);
     check(cuda, "arrow", &generate::arrow(100).unwrap(), 1e-10);
     check(cuda, "grid", &generate::poisson2d(20, 17).unwrap(), 1e-10);
     check(cuda, "saddle point", &generate::stokes([7, 6, 1], 1.0, true).unwrap(), 1e-10);

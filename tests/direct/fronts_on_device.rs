@@ -1,7 +1,7 @@
 //! Factorisations in dense fronts on a device. Skips with a message if there is none.
 
 use crate::device::device;
-use crate::fronts::{by_fronts, check, dense, residual, right_hand_side};
+use crate::fronts::{by_fronts, check, check_joined, check_several, dense, residual};
 use crate::random::Random;
 use crate::{Class, matrix, product};
 use num_complex::Complex;
@@ -53,6 +53,10 @@ fn fronts_of_every_size_and_shape_lead_to_x() {
     for n in [15, 16, 17, 31, 33, 63, 64, 65, 100, 129, 333, 700] {
         check(&cuda, &format!("dense {n}"), &dense::<f64>(n), 1e-10);
     }
+    for (own, rest) in [(200, 300), (64, 128), (150, 65)] {
+        check_joined::<f64>(&cuda, own, rest, 1e-12);
+        check_joined::<Complex<f64>>(&cuda, own, rest, 1e-12);
+    }
     check(&cuda, "arrow", &generate::arrow(3000).unwrap(), 1e-10);
     check(&cuda, "chain", &generate::poisson2d(2000, 1).unwrap(), 1e-10);
     check(&cuda, "grid", &generate::poisson2d(150, 143).unwrap(), 1e-10);
@@ -96,16 +100,8 @@ fn several_right_hand_sides_go_through_fronts_together() {
         dense::<f64>(600),
         generate::poisson2d(40, 41).unwrap(),
     ] {
-        let n = a.rows();
-        let b: Vec<f64> = (0..7).flat_map(|seed| right_hand_side(&a, seed)).collect();
-        let mut direct = OnDevice::planned(&cuda, &a.to_backend(&cuda).unwrap(), by_fronts()).unwrap();
-        let mut x = cuda.zeros(7 * n).unwrap();
-        let told = direct.solve_several(7, &cuda.upload(b.clone()).unwrap(), &mut x).unwrap();
-        let x = cuda.download(&x).unwrap();
-        for number in 0..7 {
-            let part = n * number..n * (number + 1);
-            let left = residual(&a, &b[part.clone()], &x[part]);
-            assert!(left < 1e-10 && told[number] < 1e-10, "{n} {number}: {left:e} {told:?}");
+        for count in [7, 19] {
+            check_several(&cuda, &a.rows().to_string(), &a, count, 1e-10);
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::matrix::Csr;
 use crate::parallel::prelude::*;
 use crate::parallel::{Cut, both};
 use crate::prepare::Scaling;
-use crate::scalar::Scalar;
+use crate::scalar::{Scalar, Symmetry};
 
 /// Rows that a thread takes at a time.
 const ROWS: usize = 1 << 10;
@@ -20,6 +20,8 @@ pub(in super::super) struct Preparation<'a> {
     pub(in super::super) rows: Option<&'a Permutation>,
     /// For columns of A that are to be pivots in pairs, the number of the partner; empty if there are no pairs.
     pub(in super::super) partners: &'a [u32],
+    /// The symmetry of M.
+    pub(in super::super) symmetry: Symmetry,
     /// Pivots below this fraction of the largest entry are replaced.
     pub(in super::super) least: f64,
     /// The maximum number of columns that are eliminated together.
@@ -68,6 +70,7 @@ pub(in super::super) fn plan<T: Scalar>(a: &Csr<T>, tree: &Tree, how: &Preparati
         to,
         preference: PREFERENCE,
         least: how.least,
+        symmetry: how.symmetry,
         multiplications: (0..count).map(|s| multiplications(tree.shape(s))).sum(),
     }
 }

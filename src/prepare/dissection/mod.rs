@@ -20,6 +20,7 @@
 //! | `separator` | grows a side, and moves vertices to the other side |
 //! | `leaf`, `minimum_degree` | orders the parts that are too small to be cut |
 //! | `regions` | a few cuts, and minimum degree between them, if a factorisation takes few multiplications |
+//! | `grid` | orders a grid by its coordinates |
 //! | `graph` | the graphs that all of these work on |
 //!
 //! Why this is not a library: of the pure Rust crates (feral-metis, feral-scotch) none uses more than one thread, and
@@ -31,6 +32,7 @@
 mod bisect;
 mod coarsen;
 mod graph;
+mod grid;
 mod leaf;
 mod minimum_degree;
 mod regions;
@@ -45,6 +47,7 @@ use crate::graph::{Adjacency, Permutation};
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
 use crate::work::{self, Stage};
+pub(crate) use grid::Grid;
 use minimum_degree::Quotient;
 pub(crate) use minimum_degree::{Beyond, Most};
 

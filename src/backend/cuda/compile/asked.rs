@@ -293,7 +293,8 @@ fn of_scalar<T: Scalar>(asked: &mut Asked) {
     let small =
         tuning::small_fronts(bytes).iter().map(|&rows| typed::<T>("fronts_small.cu").class(rows as u32));
     asked.all(small);
-    asked.all(tuning::FRONT_SOLVE_CLASSES.map(|class| typed::<T>("fronts_solve.cu").class(class)));
+    asked.all(tuning::FRONT_SOLVES.map(|class| typed::<T>("fronts_solve.cu").class(class)));
+    asked.add(typed::<T>("fronts_solve_large.cu"));
 
     let of = |file| typed::<T>(file).with("OFFSET", "u32");
     asked.add(of("incomplete.cu").class(tuning::ONE_CLASS));

@@ -89,7 +89,8 @@ pub fn catalogue() -> Vec<Unit> {
         units.push(unit("fronts.cu"));
         let small = tuning::small_fronts(unit("fronts.cu").scalar_bytes()).len();
         units.extend(tuning::FRONT_CLASSES[..small].iter().map(|&rows| unit("fronts_small.cu").class(rows)));
-        units.extend(tuning::FRONT_SOLVE_CLASSES.map(|threads| unit("fronts_solve.cu").class(threads)));
+        units.extend(tuning::FRONT_SOLVES.map(|threads| unit("fronts_solve.cu").class(threads)));
+        units.push(unit("fronts_solve_large.cu"));
     }
     units
 }

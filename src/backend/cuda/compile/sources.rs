@@ -46,6 +46,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "fronts.cu",
     "fronts_small.cu",
     "fronts_solve.cu",
+    "fronts_solve_large.cu",
     "gather.cu",
     "gather_sum.cu",
     "grid.cu",

@@ -17,7 +17,7 @@ impl<T: Scalar> Fronts<T> {
         let Numbers { factors, contributions, largest, made_up } = numbers;
         let [even, odd] = contributions;
         let (below, above) = if number.is_multiple_of(2) { (odd, even) } else { (even, odd) };
-        let (preference, least) = self.pivots;
+        let ((preference, least), mirror) = (self.pivots, self.mirror);
         let (cuda, fronts, children, places, steps) =
             (self.cuda, &*self.fronts, &*self.children, &*self.places, &*self.steps);
         for (class, range) in level.small.iter().enumerate() {
@@ -29,16 +29,30 @@ impl<T: Scalar> Fronts<T> {
         let shape = tuning::fronts_large;
         launch!(cuda, assemble_fronts[shape(blocks)] first, count, starts, fronts, children, places, factors, below,
             above)?;
+        launch!(cuda, invert_pivots[shape(level.parted.len() + level.large.len())] first, fronts, steps, factors,
+            preference, least, largest, made_up)?;
         for (number, step) in level.steps.iter().enumerate() {
             let step_number = number as u32;
-            launch!(cuda, invert_pivots[shape(step.fronts)] first, step_number, fronts, steps, factors, preference,
-                least, largest, made_up)?;
             let (count, starts, blocks) = self.tiled(step.divide);
             launch!(cuda, divide_fronts[shape(blocks)] first, count, starts, step_number, fronts, steps, factors)?;
             let (count, starts, blocks) = self.tiled(step.update);
-            launch!(cuda, update_fronts[shape(blocks)] first, count, starts, step_number, fronts, steps, factors)?;
+            launch!(cuda, update_fronts[shape(blocks)] first, count, starts, step_number, fronts, steps, factors,
+                mirror, preference, least, largest, made_up)?;
         }
         let (count, starts, blocks) = self.tiled(level.contribute);
-        launch!(cuda, contribute_fronts[shape(blocks)] first, count, starts, fronts, factors, above)
+        launch!(cuda, contribute_fronts[shape(blocks)] first, count, starts, fronts, factors, above,
+            mirror)
+    }
+
+    /// Inverts the triangles of groups of blocks in all fronts that solves divide.
+    pub(super) fn join(&self, factors: &mut Slice<T>) -> Result<()> {
+        let (cuda, joined, fronts, steps) = (self.cuda, &*self.joined, &*self.fronts, &*self.steps);
+        let shape = tuning::fronts_large(joined.len());
+        let halves = std::iter::successors(Some(1), |half| Some(2 * half));
+        for half in halves.take_while(|&half| half < tuning::FRONT_GROUP as u32) {
+            launch!(cuda, join_rows[shape] half, joined, fronts, steps, factors)?;
+            launch!(cuda, join_columns[shape] half, joined, fronts, steps, factors)?;
+        }
+        Ok(())
     }
 }

@@ -4,6 +4,7 @@
 //! values of A -> places in the fronts -> level by level, the lowest first:
 //!     small fronts            one block of threads each, from assembly to contribution
 //!     large ones, together    assemble, then for each block of pivots: invert, divide, update; contribute
+//! triangles of several blocks are inverted together
 //! b -> up the levels -> down the levels -> x
 //! ```
 //!
@@ -25,7 +26,7 @@ use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, record, tuning};
 use crate::backend::{Backend, FactorEstimate, Factors, FrontPlan};
 use crate::error::{Error, Result};
-use crate::scalar::Scalar;
+use crate::scalar::{Element, Scalar, Symmetry};
 use schedule::Schedule;
 
 /// Launches a kernel in this shape: a call on few lines, since there are many with many arguments.
@@ -43,9 +44,12 @@ pub(super) struct Fronts<T: Scalar> {
     schedule: Schedule,
     estimate: FactorEstimate,
     pivots: (T::Real, T::Real),
+    /// Whether upper tiles are mirror images of lower ones: a constant of `kernels/fronts.cu`.
+    mirror: u32,
     fronts: DeviceVec<u64>,
     children: DeviceVec<u32>,
     starts: DeviceVec<u32>,
+    joined: DeviceVec<u64>,
     rows: DeviceVec<u32>,
     places: DeviceVec<u32>,
     steps: DeviceVec<u32>,
@@ -88,24 +92,29 @@ impl<T: Scalar> Fronts<T> {
             peak: bytes(numbers + 2 * plan.from.len() + schedule.rows),
             free: 0,
         };
-        let up = |numbers: &[u32]| cuda.upload(numbers.to_vec());
         let mut made = Self {
             cuda,
             n: plan.from.len(),
             estimate,
             pivots: (real::<T>(plan.preference), real::<T>(plan.least)),
-            fronts: cuda.upload(schedule.fronts.clone())?,
-            children: up(&schedule.children)?,
-            starts: up(&schedule.starts)?,
-            rows: up(&plan.rows)?,
-            places: up(&plan.places)?,
-            steps: up(&plan.blocks)?,
-            targets: cuda.upload(plan.targets.clone())?,
-            scales: plan.scales.clone().map(|scales| cuda.upload(scales)).transpose()?,
-            from: up(&plan.from)?,
-            to: up(&plan.to)?,
+            mirror: match plan.symmetry {
+                Symmetry::Symmetric => 1,
+                Symmetry::Hermitian => 2,
+                Symmetry::General | Symmetry::SkewSymmetric => 0,
+            },
+            fronts: written(cuda, &schedule.fronts)?,
+            children: written(cuda, &schedule.children)?,
+            starts: written(cuda, &schedule.starts)?,
+            joined: written(cuda, &schedule.joined)?,
+            rows: written(cuda, &plan.rows)?,
+            places: written(cuda, &plan.places)?,
+            steps: written(cuda, &plan.blocks)?,
+            targets: written(cuda, &plan.targets)?,
+            scales: plan.scales.as_ref().map(|scales| written(cuda, scales)).transpose()?,
+            from: written(cuda, &plan.from)?,
+            to: written(cuda, &plan.to)?,
             scaling: match &plan.scaling {
-                Some((rows, columns)) => Some((cuda.upload(rows.clone())?, cuda.upload(columns.clone())?)),
+                Some((rows, columns)) => Some((written(cuda, rows)?, written(cuda, columns)?)),
                 None => None,
             },
             schedule,
@@ -126,6 +135,13 @@ impl<T: Scalar> Fronts<T> {
             made_up: cuda.uninitialised(1)?,
         })
     }
+}
+
+/// Returns a buffer with these elements.
+fn written<T: Element>(cuda: Cuda, elements: &[T]) -> Result<DeviceVec<T>> {
+    let mut buffer = cuda.uninitialised(elements.len())?;
+    cuda.write(elements, &mut buffer)?;
+    Ok(buffer)
 }
 
 fn real<T: Scalar>(value: f64) -> T::Real {
@@ -161,6 +177,7 @@ impl<T: Scalar> Factors<T, Cuda> for Fronts<T> {
         for (number, level) in self.schedule.levels.iter().enumerate() {
             self.eliminate(number, level, &mut numbers)?;
         }
+        self.join(&mut numbers.factors)?;
         self.numbers = Some(numbers);
         cuda.synchronize()?;
         Ok(None)

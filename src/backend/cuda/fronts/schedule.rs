@@ -1,6 +1,8 @@
 //! The launches for fronts, level by level: fronts are sorted by level and size, and large ones are divided into tiles.
 
+use crate::backend::cuda::tuning::FRONT_GROUP;
 use crate::backend::{FrontPlan, NO_FRONT};
+use crate::scalar::Symmetry;
 use std::ops::Range;
 
 /// The number of 64-bit words for a front on the device: `Front` in `kernels/fronts.cuh`.
@@ -9,13 +11,13 @@ const WORDS: usize = 8;
 /// strip that is assembled (`STRIP` in `kernels/fronts.cu`).
 const TILE: usize = 64;
 const STRIP: usize = 16;
-/// Very large fronts are divided among blocks of threads in solves. PART is the number of rows for a block; FEW is the
-/// number of rows for a block in which several threads add up a row (`PART` and `FEW` in `kernels/fronts_solve.cu`).
+/// The number of rows that a block of threads gathers, and of rows that it adds up, in fronts that solves divide among
+/// blocks (`PART` and `ROWS` in `kernels/fronts_solve_large.cu`).
 const PART: usize = 256;
-const FEW: usize = 32;
+const ROWS: usize = 8;
 /// In a solve, a front with more entries in its own columns, or with more rows, is divided among blocks: a single block
-/// of threads would take 50 us to read it.
-const BY_PARTS: usize = 1 << 18;
+/// of threads would take more than 10 us to read it.
+const BY_PARTS: usize = 1 << 14;
 const PARTED_ROWS: usize = 1 << 11;
 
 /// A launch for consecutive fronts. A block finds its front from the number of tiles of the fronts before it.
@@ -30,15 +32,15 @@ pub(super) struct Tiled {
 /// The launches for one block of pivots.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
-    /// The number of fronts, from the first large one on, that include all fronts with this block.
-    pub(super) fronts: usize,
     pub(super) divide: Tiled,
     pub(super) update: Tiled,
 }
 
-/// The launches of a solve for one block of pivots of divided fronts.
+/// The launches of a solve for one group of blocks of pivots in divided fronts: products with its own triangles, with
+/// the rows below it, and with those above it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SolveStep {
+    pub(super) own: Tiled,
     pub(super) up: Tiled,
     pub(super) down: Tiled,
 }
@@ -70,6 +72,8 @@ pub(super) struct Schedule {
     pub(super) fronts: Vec<u64>,
     pub(super) children: Vec<u32>,
     pub(super) starts: Vec<u32>,
+    /// The blocks of pivots whose triangles are inverted together: the front, and from bit 32 on its block.
+    pub(super) joined: Vec<u64>,
     /// The maximum number of entries in the contributions of an even and of an odd level.
     pub(super) contributions: [usize; 2],
     /// The number of rows below the own ones of all fronts.
@@ -174,6 +178,12 @@ impl Schedule {
         let blocks = |front: usize| &plan.blocks[plan.blocks_at[front]..plan.blocks_at[front + 1]];
         let steps = |fronts: &[usize]| fronts.iter().map(|&front| blocks(front).len() - 1).max().unwrap_or(0);
         let tiles = |n: usize| n.div_ceil(TILE);
+        let mirrored = plan.symmetry == Symmetry::Symmetric || plan.symmetry == Symmetry::Hermitian;
+        // The number of tiles on and below the diagonal in these columns and rows.
+        let lower = |columns: usize, rows: usize| {
+            let (across, down) = (tiles(columns), tiles(rows));
+            across * down - across * across.saturating_sub(1) / 2
+        };
         let mut made = Level {
             small: (0..classes).map(range).collect(),
             rows,
@@ -182,12 +192,15 @@ impl Schedule {
                 (w + r).div_ceil(STRIP)
             }),
             steps: Vec::new(),
-            contribute: self.tiled(&of_large, |front| tiles(plan.shape(front).1).pow(2)),
+            contribute: self.tiled(&of_large, |front| {
+                let r = plan.shape(front).1;
+                if mirrored { lower(r, r) } else { tiles(r).pow(2) }
+            }),
             gather: self.tiled(of_parted, |front| {
                 let (w, r) = plan.shape(front);
                 (w + r).div_ceil(PART)
             }),
-            rest: self.tiled(of_parted, |front| plan.shape(front).0.div_ceil(FEW)),
+            rest: self.tiled(of_parted, |front| plan.shape(front).0.div_ceil(ROWS)),
             solve_steps: Vec::new(),
             parted,
             large,
@@ -203,22 +216,34 @@ impl Schedule {
             });
             let update = self.tiled(with, |front| {
                 let (w, r) = plan.shape(front);
-                end(front).map_or(0, |end| tiles(w - end) * (tiles(w + r - end) + tiles(r)))
+                end(front).map_or(0, |end| match mirrored {
+                    true => lower(w - end, w + r - end),
+                    false => tiles(w - end) * (tiles(w + r - end) + tiles(r)),
+                })
             });
-            made.steps.push(Step { fronts: last, divide, update });
+            made.steps.push(Step { divide, update });
         }
-        for step in 0..steps(of_parted) {
-            let block = |front: usize| {
-                Some((*blocks(front).get(step)? as usize, *blocks(front).get(step + 1)? as usize))
+        for step in 0..steps(of_parted).div_ceil(FRONT_GROUP) {
+            // The columns of the group, if the front has it.
+            let columns = |front: usize| {
+                let blocks = blocks(front);
+                let (first, last) = (step * FRONT_GROUP, ((step + 1) * FRONT_GROUP).min(blocks.len() - 1));
+                (first < last).then(|| blocks[first] as usize..blocks[last] as usize)
             };
+            let own = self.tiled(of_parted, |front| columns(front).map_or(0, |own| own.len().div_ceil(ROWS)));
             let up = self.tiled(of_parted, |front| {
                 let (w, r) = plan.shape(front);
-                block(front).map_or(0, |(_, end)| (w + r - end).div_ceil(PART))
+                columns(front).map_or(0, |own| (w + r - own.end).div_ceil(ROWS))
             });
-            // At least one tile, which writes x.
-            let down = self
-                .tiled(of_parted, |front| block(front).map_or(0, |(begin, _)| begin.div_ceil(PART).max(1)));
-            made.solve_steps.push(SolveStep { up, down });
+            let down =
+                self.tiled(of_parted, |front| columns(front).map_or(0, |own| own.start.div_ceil(ROWS)));
+            made.solve_steps.push(SolveStep { own, up, down });
+        }
+        for (new, &front) in (made.parted.start..).zip(of_parted) {
+            let blocks = blocks(front).len() as u64 - 1;
+            if blocks > 1 {
+                self.joined.extend((0..blocks).map(|block| new as u64 | block << 32));
+            }
         }
         made
     }

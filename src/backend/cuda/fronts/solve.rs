@@ -24,7 +24,7 @@ impl<T: Scalar> Fronts<T> {
     }
 
     pub(super) fn up(&self, level: &Level, factors: &Slice<T>, vectors: &mut Vectors<T>) -> Result<()> {
-        let Vectors { count, y, u, .. } = vectors;
+        let Vectors { count, y, x, u } = vectors;
         let (cuda, fronts, children, places, steps) =
             (self.cuda, &*self.fronts, &*self.children, &*self.places, &*self.steps);
         let (n, all, many) = (self.n as u64, self.schedule.rows as u64, *count as u32);
@@ -34,14 +34,18 @@ impl<T: Scalar> Fronts<T> {
                 places, steps, factors, n, all, y, u)?;
         }
         let first = level.parted.start as u32;
-        let shape = |blocks: usize| tuning::fronts_by_parts(blocks * *count);
         let (here, starts, blocks) = self.tiled(level.gather);
-        launch!(cuda, large_gather[shape(blocks)] first, here, starts, many, fronts, children, places, n, all, y,
-            u)?;
-        for (number, step) in level.solve_steps.iter().enumerate() {
+        let shape = tuning::fronts_large(blocks * *count);
+        launch!(cuda, large_gather[shape] first, here, starts, many, fronts, children, places, n, all, y, u)?;
+        let shape = |blocks: usize| tuning::fronts_by_parts(size_of::<T>(), blocks, *count);
+        for (group, step) in level.solve_steps.iter().enumerate() {
+            let group = group as u32;
+            let (here, starts, blocks) = self.tiled(step.own);
+            launch!(cuda, group_up[shape(blocks)] first, here, starts, group, many, fronts, steps, factors, n, y,
+                x)?;
             let (here, starts, blocks) = self.tiled(step.up);
-            launch!(cuda, large_up[shape(blocks)] first, here, starts, number as u32, many, fronts, steps, factors,
-                n, all, y, u)?;
+            launch!(cuda, rows_up[shape(blocks)] first, here, starts, group, many, fronts, steps, factors, n, all,
+                y, u, x)?;
         }
         Ok(())
     }
@@ -56,13 +60,17 @@ impl<T: Scalar> Fronts<T> {
                 factors, n, y, x)?;
         }
         let first = level.parted.start as u32;
-        let shape = |blocks: usize| tuning::fronts_by_parts(blocks * *count);
+        let shape = |blocks: usize| tuning::fronts_by_parts(size_of::<T>(), blocks, *count);
         let (here, starts, blocks) = self.tiled(level.rest);
-        launch!(cuda, large_rest[shape(blocks)] first, here, starts, many, fronts, rows, factors, n, y, x)?;
-        for (number, step) in level.solve_steps.iter().enumerate().rev() {
+        launch!(cuda, rest_down[shape(blocks)] first, here, starts, many, fronts, rows, steps, factors, n, y, x)?;
+        for (group, step) in level.solve_steps.iter().enumerate().rev() {
+            let group = group as u32;
+            let (here, starts, blocks) = self.tiled(step.own);
+            launch!(cuda, group_down[shape(blocks)] first, here, starts, group, many, fronts, steps, factors, n, y,
+                x)?;
             let (here, starts, blocks) = self.tiled(step.down);
-            launch!(cuda, large_down[shape(blocks)] first, here, starts, number as u32, many, fronts, steps,
-                factors, n, y, x)?;
+            launch!(cuda, rows_down[shape(blocks)] first, here, starts, group, many, fronts, steps, factors, n, y,
+                x)?;
         }
         Ok(())
     }

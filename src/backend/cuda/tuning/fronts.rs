@@ -11,10 +11,17 @@ const SMALL: [usize; 3] = [16, 32, 64];
 const SMALL_THREADS: [u32; 3] = [32, 64, 256];
 /// Threads of a block in solves: for all classes of small fronts but the last, and for other fronts.
 pub(in crate::backend::cuda) const FRONT_SOLVES: [u32; 2] = [32, 128];
-/// The classes of the units for small fronts, and for solves.
+/// The classes of the units for small fronts.
 pub(in crate::backend::cuda) const FRONT_CLASSES: [u32; 3] = [16, 32, 64];
-pub(in crate::backend::cuda) const FRONT_SOLVE_CLASSES: [u32; 3] =
-    [FRONT_SOLVES[0], FRONT_SOLVES[1], THREADS];
+/// The number of blocks of pivots whose triangles are inverted together for solves with large fronts; a power of two.
+/// With all blocks of a front, the top of a cube would take one step instead of eight, but rounding errors would grow
+/// with the condition of larger triangles.
+pub(in crate::backend::cuda) const FRONT_GROUP: usize = 8;
+
+/// Returns the number of right-hand sides for which a block of threads loads an entry of a large front once.
+fn together(bytes: usize) -> usize {
+    if bytes > 8 { 4 } else { 8 }
+}
 
 /// Returns the maximum number of rows of small fronts, by class, for numbers of `bytes` bytes.
 pub(in crate::backend::cuda) fn small_fronts(bytes: usize) -> &'static [usize] {
@@ -29,6 +36,11 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             vec![("ROWS", SMALL[known] as u32), ("THREADS", SMALL_THREADS[known])]
         }
         "fronts_solve.cu" => vec![("THREADS", class)],
+        "fronts_solve_large.cu" => vec![
+            ("THREADS", THREADS),
+            ("GROUP", FRONT_GROUP as u32),
+            ("VECTORS", together(unit.scalar_bytes()) as u32),
+        ],
         _ => vec![("THREADS", THREADS), ("PIVOTS", if unit.scalar_bytes() > 8 { 32 } else { 64 })],
     }
 }
@@ -45,9 +57,10 @@ pub(in crate::backend::cuda) fn fronts_large(tiles: usize) -> Shape {
     Shape::new(tiles as u32, THREADS)
 }
 
-/// Returns a launch with a block of threads for each of `parts` parts of fronts that solves divide among blocks.
-pub(in crate::backend::cuda) fn fronts_by_parts(parts: usize) -> Shape {
-    Shape::new(parts as u32, THREADS).class(THREADS)
+/// Returns a launch with a block of threads for each of `parts` parts of large fronts, and for each group of vectors
+/// that are solved for together.
+pub(in crate::backend::cuda) fn fronts_by_parts(bytes: usize, parts: usize, vectors: usize) -> Shape {
+    Shape::new((parts * vectors.div_ceil(together(bytes))) as u32, THREADS)
 }
 
 /// Returns the launch for the entries of a matrix.
@@ -60,5 +73,5 @@ pub(in crate::backend::cuda) fn front_entries(chip: Chip, bytes: usize, entries:
 
 /// Returns the launch for the entries of vectors.
 pub(in crate::backend::cuda) fn front_vectors(chip: Chip, entries: usize) -> Shape {
-    super::elementwise(chip, entries).threads(THREADS).class(THREADS)
+    super::elementwise(chip, entries).threads(THREADS)
 }

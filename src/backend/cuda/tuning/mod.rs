@@ -34,8 +34,8 @@ pub(super) use binned::{BINNED, BinnedShape, binned};
 pub(super) use convert::*;
 pub(super) use csr::*;
 pub(super) use fronts::{
-    FRONT_CLASSES, FRONT_SOLVE_CLASSES, FRONT_SOLVES, front_entries, front_vectors, fronts_by_parts,
-    fronts_large, fronts_small, small_fronts,
+    FRONT_CLASSES, FRONT_GROUP, FRONT_SOLVES, front_entries, front_vectors, fronts_by_parts, fronts_large,
+    fronts_small, small_fronts,
 };
 pub(super) use graph::{
     BFS_CHUNK, CLUSTERS, ORDER_COMPILING, ORDER_LOADING, PERMUTE_LONGEST, bfs, bfs_parents, bfs_part,
@@ -165,7 +165,9 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "csr_block.cu" | "csr_block_tiles.cu" | "csr_krylov.cu" | "csr_stream.cu" | "csr_vector.cu" => {
             csr::constants(unit)
         }
-        "fronts.cu" | "fronts_small.cu" | "fronts_solve.cu" => fronts::constants(unit),
+        "fronts.cu" | "fronts_small.cu" | "fronts_solve.cu" | "fronts_solve_large.cu" => {
+            fronts::constants(unit)
+        }
         "gather_sum.cu" | "stage_runs.cu" | "staged_sum.cu" => sources::constants(unit),
         _ => products::constants(unit)
             .or_else(|| graph::constants(unit))
