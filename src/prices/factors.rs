@@ -57,9 +57,8 @@ impl Price {
 pub(crate) const COMPLEX: f64 = 4.0;
 
 /// Seconds of a factorisation on a GPU beside its order, which the host finds: for each multiplication in our own
-/// fronts, and for each byte of the factors (H200, 2026-11-28: 7 points 64^3, 1.2e11 multiplications, in 0.11 to 0.14
-/// s).
-const ON_DEVICE: [f64; 2] = [7e-13, 3e-11];
+/// fronts, and for each byte of the factors (H200, 2026-11-28: 7 points 64^3, 1.2e11 multiplications, in 43 ms).
+const ON_DEVICE: [f64; 2] = [3.6e-13, 3e-11];
 
 /// Seconds of a factorisation on a GPU, beside its order.
 pub(crate) fn seconds_on_device(multiplications: f64, bytes: f64) -> f64 {
