@@ -58,7 +58,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         let near_null = if alone && near_null.iter().all(|value| *value == T::from_real(value.re())) {
             NearNull::One(backend.upload(near_null.iter().map(|value| value.re()).collect())?)
         } else {
-            NearNull::Several(Vectors { count: vectors, rows: near_null })
+            NearNull::Several(Vectors { count: vectors, rows: backend.upload(near_null)? })
         };
         Self::build(backend, a, Some(near_null), options)
     }

@@ -24,6 +24,7 @@
 //! | `stiff` | unknowns of very flat elements, which are kept on the next level |
 //! | `independent`, `aggregate` | an independent set at distance two, and the aggregates around its members |
 //! | `tentative` | P before smoothing, from near-null vectors |
+//! | `nodes` | its smoothing if nodes have several unknowns |
 //! | `energy` | P of minimal energy |
 //! | `classical`, `extended` | classical coarsening, and its interpolation |
 //! | `diffusion` | artificial diffusion for unresolved convection |
@@ -43,7 +44,8 @@
 //! | `spread` | levels whose rows are distributed over several ranks |
 
 use crate::backend::{
-    ClassicalSteps, Conversions, GridSteps, PreconditionSteps, Products, RowFacts, TriangularSteps, copied,
+    ClassicalSteps, Conversions, GridSteps, NearNullSteps, PreconditionSteps, Products, RowFacts,
+    TriangularSteps, copied,
 };
 use crate::error::{Error, Result};
 use crate::look::Transposed;
@@ -69,6 +71,7 @@ mod grid;
 mod independent;
 mod matching;
 mod modes;
+mod nodes;
 mod on_grid;
 mod options;
 mod pattern;
@@ -97,11 +100,25 @@ pub(crate) use spread::{planes, seeming_grid, some_distances};
 
 /// The operations that multigrid needs of a backend, which builds all levels in its own memory.
 pub trait MultigridBackend:
-    Products + Conversions + PreconditionSteps + GridSteps + ClassicalSteps + RowFacts + TriangularSteps
+    Products
+    + Conversions
+    + PreconditionSteps
+    + GridSteps
+    + ClassicalSteps
+    + NearNullSteps
+    + RowFacts
+    + TriangularSteps
 {
 }
 impl<B> MultigridBackend for B where
-    B: Products + Conversions + PreconditionSteps + GridSteps + ClassicalSteps + RowFacts + TriangularSteps
+    B: Products
+        + Conversions
+        + PreconditionSteps
+        + GridSteps
+        + ClassicalSteps
+        + NearNullSteps
+        + RowFacts
+        + TriangularSteps
 {
 }
 

@@ -199,7 +199,7 @@ fn of_each_unknown<T: Scalar, B: MultigridBackend>(
         let x = backend.download(&*x)?;
         rows.iter_mut().skip(unknown).step_by(unknowns).zip(x).for_each(|(entry, value)| *entry = value);
     }
-    Ok(NearNull::Several(Vectors { count: unknowns, rows }))
+    Ok(NearNull::Several(Vectors { count: unknowns, rows: backend.upload(rows)? }))
 }
 
 #[cfg(test)]
