@@ -156,8 +156,8 @@ pub struct Multigrid<T: Scalar, B: MultigridBackend> {
     facts: MultigridFacts,
     /// Rows of this rank, if the matrix is distributed over several.
     own: Option<usize>,
-    /// The diagonal of D^-1, if the matrix is D A D and the levels are those of A.
-    units: Option<B::Vec<T>>,
+    /// The diagonal of D^-1 if the levels are those of A, and whether the matrix is D A D, not D A.
+    units: Option<(B::Vec<T>, bool)>,
 }
 
 /// The options of a hierarchy that was requested for a general matrix.
@@ -337,7 +337,9 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
             let make = |a: &Csr<T, B>| Self::new(backend, a, options).map(Some);
             let made = match &self.units {
                 None => make(a)?,
-                Some(units) => Self::in_units_of(backend, a, copied(backend, units)?, make)?,
+                Some((units, columns)) => {
+                    Self::in_units_of(backend, a, (copied(backend, units)?, *columns), make)?
+                }
             };
             *self = made.expect("a hierarchy for any matrix");
             return Ok(());
