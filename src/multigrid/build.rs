@@ -120,7 +120,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         backend: &B,
         a: &Csr<T, B>,
         (units, columns): (B::Vec<T>, bool),
-        make: impl FnOnce(&Csr<T, B>) -> Result<Option<Self>>,
+        make: impl Fn(&Csr<T, B>) -> Result<Option<Self>>,
     ) -> Result<Option<Self>> {
         let one = if columns { None } else { Some(ones::<T, B>(backend, a.rows())?) };
         let natural = times(backend, a, &units, one.as_deref().unwrap_or(&units))?;
@@ -128,7 +128,12 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         if !is_nearer || !has_near_constants(backend, &natural)? {
             return make(a);
         }
-        let Some(mut this) = make(&natural)? else { return Ok(None) };
+        let made = match make(&natural) {
+            // The coarsest level of an indefinite A may be singular where that of D A is not.
+            Err(Error::InvalidMatrix(_)) if !columns => return make(a),
+            made => made?,
+        };
+        let Some(mut this) = made else { return Ok(None) };
         let (scaled, options) = match this.scaled.take() {
             None if columns => {
                 (Scaled::new(backend, None, Some(copied(backend, &units)?))?, this.options.clone())

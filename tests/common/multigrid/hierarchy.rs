@@ -44,7 +44,7 @@ fn same_hierarchies_of_nodes<B: Able>(backend: &B) {
         same_hierarchy_with(backend, &tetrahedra, &of_three.clone().smoothing(smoothing), "tetrahedra");
     }
     let triangles = triangles(40);
-    let complex = |value: f64| num_complex::Complex::new(value as f32, 0.0);
+    let complex = |value: f64| num_complex::Complex::new(value, 0.0);
     let odd = of_three.clone().unknowns_a_node(3).real_eigenvalues(true);
     assert!(!triangles.rows().is_multiple_of(3));
     same_hierarchy_with(backend, &triangles.map(complex), &odd, "triangles, three to a node");
