@@ -7,8 +7,10 @@
 
 use super::cycle::{Coarsest, Cycle, Stored, Transfer};
 use super::galerkin::conjugate_transpose;
+use super::nodes;
 use super::setup::{OMEGA, Plan};
-use super::strength::{damping, strong_couplings};
+use super::strength::{squared_norms, strong_couplings};
+use super::tentative::Groups;
 use super::{LevelFacts, MultigridBackend};
 use crate::backend::{Backend, CoarseningSteps, Conversions, CsrParts, CsrPattern, Offsets, RowShape};
 use crate::error::Result;
@@ -88,18 +90,11 @@ impl<B: MultigridBackend> Kept<B> {
             let before = before.replace(&plan.groups);
             let a = new.last().map_or(a, |level| &level.coarse);
             let (strong, prolongation) = if plan.smoothed {
-                let strong = strong_couplings(backend, a, &plan.nodes, plan.strength, plan.stiff.as_deref())?;
-                let pattern = strong.parts().pattern();
-                let smoothed = plan
-                    .groups
-                    .with_parts(backend, before, |parts| parts.smoothed(backend, a, pattern, OMEGA, None))?;
-                let p = match smoothed {
-                    Some(p) => p,
-                    None => {
-                        let damping = damping(backend, a, &plan.nodes, pattern, OMEGA)?;
-                        multiply(backend, &damping, &plan.groups.tentative(backend, before)?)?
-                    }
-                };
+                let squares =
+                    plan.nodes.0.as_ref().map(|nodes| squared_norms(backend, a, nodes)).transpose()?;
+                let stiff = plan.stiff.as_deref();
+                let strong = strong_couplings(backend, a, squares.as_ref(), plan.strength, stiff)?;
+                let p = smoothed(backend, a, plan, before, strong.parts().pattern(), None)?;
                 (Some(Strong::of(backend, strong)?), p)
             } else {
                 (None, plan.groups.tentative(backend, before)?)
@@ -133,19 +128,7 @@ impl<B: MultigridBackend> Kept<B> {
             let prolongation = match &kept.strong {
                 Some(strong) => {
                     let known = Some(patterns.prolongation.parts().pattern());
-                    let smoothed = plan.groups.with_parts(backend, before, |parts| {
-                        parts.smoothed(backend, a, strong.pattern(), OMEGA, known)
-                    })?;
-                    match smoothed {
-                        Some(p) => p,
-                        None => {
-                            let damping = damping(backend, a, &plan.nodes, strong.pattern(), OMEGA)?;
-                            let mut p = on_pattern(backend, patterns.prolongation)?;
-                            let tentative = plan.groups.tentative(backend, before)?;
-                            multiply_again(backend, &damping, &tentative, &mut p)?;
-                            p
-                        }
-                    }
+                    smoothed(backend, a, plan, before, strong.pattern(), known)?
                 }
                 None => plan.groups.tentative(backend, before)?,
             };
@@ -168,6 +151,24 @@ impl<B: MultigridBackend> Kept<B> {
         }
         Ok(new)
     }
+}
+
+/// The smoothed prolongation of a level; `before` are the groups of the level before, and `known` is the pattern, if it
+/// has been computed.
+fn smoothed<T: Scalar, B: MultigridBackend>(
+    backend: &B,
+    a: &Csr<T, B>,
+    plan: &Plan<T, B>,
+    before: Option<&Groups<T, B>>,
+    strong: CsrPattern<'_, B>,
+    known: Option<CsrPattern<'_, B>>,
+) -> Result<Csr<T, B>> {
+    if let Groups::Several { p, bases, vectors } = &plan.groups {
+        return nodes::smoothed(backend, a, &plan.nodes, strong, (p, bases, vectors));
+    }
+    let smoothed =
+        plan.groups.with_parts(backend, before, |parts| parts.smoothed(backend, a, strong, OMEGA, known))?;
+    Ok(smoothed.expect("one vector has its parts"))
 }
 
 /// Rows and entries of the coarser levels.

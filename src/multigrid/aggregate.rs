@@ -114,7 +114,7 @@ mod tests {
     use crate::backend::Host;
     use crate::generate;
     use crate::multigrid::stiff::hubs;
-    use crate::multigrid::strength::{Nodes, strong_couplings};
+    use crate::multigrid::strength::strong_couplings;
 
     #[test]
     fn hubs_are_by_themselves_and_those_with_no_other_neighbour_join_them() {
@@ -132,7 +132,7 @@ mod tests {
         let a = crate::assemble::to_csr(&Host, entries).unwrap();
         let hubs = hubs(&Host, &a, 501).unwrap().unwrap();
         assert_eq!(hubs, [300]);
-        let graph = strong_couplings(&Host, &a, &Nodes::default(), 0.25, Some(&hubs)).unwrap();
+        let graph = strong_couplings(&Host, &a, None, 0.25, Some(&hubs)).unwrap();
         assert!(graph.row(300).0.is_empty() && graph.row(0).0 == [1, 300]);
         let Aggregates { of, count, .. } = Aggregates::new(&Host, &graph, None, None, Some(&hubs)).unwrap();
         assert!((301..501).all(|leaf| of[leaf] == of[300]));
@@ -153,7 +153,7 @@ mod tests {
             (generate::anisotropic3d(20, 20, 20, 1e-3), false, "few couplings are strong"),
         ] {
             let a = a.unwrap();
-            let graph = strong_couplings(&Host, &a, &Nodes::default(), 0.25, None).unwrap();
+            let graph = strong_couplings(&Host, &a, None, 0.25, None).unwrap();
             let [always, counted] = [None, Some(a.nonzeros() - a.rows())]
                 .map(|couplings| Aggregates::new(&Host, &graph, couplings, None, None).unwrap());
             assert!(counted.of.iter().all(|&group| group != NO_GROUP), "{what}");

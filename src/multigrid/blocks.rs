@@ -222,18 +222,7 @@ impl<T: Scalar, B: MultigridBackend> Blocks<T, B> {
     /// [`BELOW`] and grows fastest beyond (Saad, Numerical Methods for Large Eigenvalue Problems, 4.4).
     fn enlarge(&self, backend: &B, a: &Csr<T, B>, norms: &mut B::Slice<T::Real>) -> Result<()> {
         let n = a.rows();
-        let mut random = Random::new(n as u64);
-        let start: Vec<T> = (0..STARTS.min(n)).map(|_| T::from_f64(random.between(-1.0, 1.0))).collect();
-        let start = backend.upload(start)?;
-        let (mut before, mut x) = (backend.buffer::<T>(n)?, backend.buffer::<T>(n)?);
-        backend.copy(&start, B::part_mut(&mut before, 0..STARTS.min(n)))?;
-        let mut filled = STARTS;
-        while filled < n {
-            let (there, behind) = B::split_mut(&mut before, filled);
-            let more = filled.min(n - filled);
-            backend.copy(B::part(there, 0..more), B::part_mut(behind, 0..more))?;
-            filled += more;
-        }
+        let (mut before, mut x) = (start_vector::<T, B>(backend, n)?, backend.buffer::<T>(n)?);
         // First x = (2 / BELOW) M A x - x, then twice that minus the vector before. Six steps grow by about a decade
         // each, so that nothing needs scaling between them.
         let (two, scale) = (T::from_f64(2.0), 2.0 / BELOW);
@@ -252,6 +241,23 @@ impl<T: Scalar, B: MultigridBackend> Blocks<T, B> {
         self.product(backend, T::one(), &y, T::zero(), &mut x)?;
         backend.norm2_squared(&x, B::part_mut(norms, 1..2))
     }
+}
+
+/// A pseudo-random vector, the same one each time: its first [`STARTS`] entries again and again.
+pub(super) fn start_vector<T: Scalar, B: Backend>(backend: &B, n: usize) -> Result<B::Vec<T>> {
+    let mut random = Random::new(n as u64);
+    let start: Vec<T> = (0..STARTS.min(n)).map(|_| T::from_f64(random.between(-1.0, 1.0))).collect();
+    let start = backend.upload(start)?;
+    let mut x = backend.buffer::<T>(n)?;
+    backend.copy(&start, B::part_mut(&mut x, 0..STARTS.min(n)))?;
+    let mut filled = STARTS;
+    while filled < n {
+        let (there, behind) = B::split_mut(&mut x, filled);
+        let more = filled.min(n - filled);
+        backend.copy(B::part(there, 0..more), B::part_mut(behind, 0..more))?;
+        filled += more;
+    }
+    Ok(x)
 }
 
 impl<T: Scalar> Blocks<T, Host> {

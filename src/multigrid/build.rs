@@ -5,7 +5,7 @@ use super::blocks::Scales;
 use super::diffusion::{Resolved, resolved};
 use super::grid;
 use super::sample::has_jumps;
-use super::scaling::{Scaled, has_near_constants, near_constants, times};
+use super::scaling::{Scaled, asymmetry, has_near_constants, near_constants, ones, times};
 use super::setup::{Hierarchy, longest_row};
 use super::symmetrize::symmetrized;
 use super::tentative::{NearNull, Vectors};
@@ -58,7 +58,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         let near_null = if alone && near_null.iter().all(|value| *value == T::from_real(value.re())) {
             NearNull::One(backend.upload(near_null.iter().map(|value| value.re()).collect())?)
         } else {
-            NearNull::Several(Vectors { count: vectors, rows: near_null })
+            NearNull::Several(Vectors { count: vectors, rows: backend.upload(near_null)? })
         };
         Self::build(backend, a, Some(near_null), options)
     }
@@ -113,24 +113,35 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         self
     }
 
-    /// A hierarchy for D A D with a positive diagonal D, built by `make`: from the levels of A if constants are near
-    /// the null space of A, else from those of D A D. `units` is the diagonal of D^-1.
+    /// A hierarchy for D A D, or for D A without `columns`, with a positive diagonal D, built by `make`: from the
+    /// levels of A if constants are near the null space of A and, if only rows are scaled, A is nearer to a Hermitian
+    /// matrix than D A. Else from those of the scaled matrix. `units` is the diagonal of D^-1.
     pub(crate) fn in_units_of(
         backend: &B,
         a: &Csr<T, B>,
-        units: B::Vec<T>,
-        make: impl FnOnce(&Csr<T, B>) -> Result<Option<Self>>,
+        (units, columns): (B::Vec<T>, bool),
+        make: impl Fn(&Csr<T, B>) -> Result<Option<Self>>,
     ) -> Result<Option<Self>> {
-        let natural = times(backend, a, &units, &units)?;
-        if !has_near_constants(backend, &natural)? {
+        let one = if columns { None } else { Some(ones::<T, B>(backend, a.rows())?) };
+        let natural = times(backend, a, &units, one.as_deref().unwrap_or(&units))?;
+        let is_nearer = columns || asymmetry(backend, &natural)? < asymmetry(backend, a)?;
+        if !is_nearer || !has_near_constants(backend, &natural)? {
             return make(a);
         }
-        let Some(mut this) = make(&natural)? else { return Ok(None) };
-        let (scaled, options) = match this.scaled.take() {
-            None => (Scaled::new(backend, None, Some(copied(backend, &units)?))?, this.options.clone()),
-            Some((scaled, options)) => (scaled.within(backend, &units)?, options),
+        let made = match make(&natural) {
+            // The coarsest level of an indefinite A may be singular where that of D A is not.
+            Err(Error::InvalidMatrix(_)) if !columns => return make(a),
+            made => made?,
         };
-        (this.scaled, this.units) = (Some((scaled, options)), Some(units));
+        let Some(mut this) = made else { return Ok(None) };
+        let (scaled, options) = match this.scaled.take() {
+            None if columns => {
+                (Scaled::new(backend, None, Some(copied(backend, &units)?))?, this.options.clone())
+            }
+            None => (Scaled::new(backend, Some(copied(backend, &units)?), None)?, this.options.clone()),
+            Some((scaled, options)) => (scaled.within(backend, &units, columns)?, options),
+        };
+        (this.scaled, this.units) = (Some((scaled, options)), Some((units, columns)));
         Ok(Some(this))
     }
 

@@ -24,6 +24,7 @@
 //! | `stiff` | unknowns of very flat elements, which are kept on the next level |
 //! | `independent`, `aggregate` | an independent set at distance two, and the aggregates around its members |
 //! | `tentative` | P before smoothing, from near-null vectors |
+//! | `nodes` | its smoothing if nodes have several unknowns |
 //! | `energy` | P of minimal energy |
 //! | `classical`, `extended` | classical coarsening, and its interpolation |
 //! | `diffusion` | artificial diffusion for unresolved convection |
@@ -43,7 +44,8 @@
 //! | `spread` | levels whose rows are distributed over several ranks |
 
 use crate::backend::{
-    ClassicalSteps, Conversions, GridSteps, PreconditionSteps, Products, RowFacts, TriangularSteps, copied,
+    ClassicalSteps, Conversions, GridSteps, NearNullSteps, PreconditionSteps, Products, RowFacts,
+    TriangularSteps, copied,
 };
 use crate::error::{Error, Result};
 use crate::look::Transposed;
@@ -69,6 +71,7 @@ mod grid;
 mod independent;
 mod matching;
 mod modes;
+mod nodes;
 mod on_grid;
 mod options;
 mod pattern;
@@ -97,11 +100,25 @@ pub(crate) use spread::{planes, seeming_grid, some_distances};
 
 /// The operations that multigrid needs of a backend, which builds all levels in its own memory.
 pub trait MultigridBackend:
-    Products + Conversions + PreconditionSteps + GridSteps + ClassicalSteps + RowFacts + TriangularSteps
+    Products
+    + Conversions
+    + PreconditionSteps
+    + GridSteps
+    + ClassicalSteps
+    + NearNullSteps
+    + RowFacts
+    + TriangularSteps
 {
 }
 impl<B> MultigridBackend for B where
-    B: Products + Conversions + PreconditionSteps + GridSteps + ClassicalSteps + RowFacts + TriangularSteps
+    B: Products
+        + Conversions
+        + PreconditionSteps
+        + GridSteps
+        + ClassicalSteps
+        + NearNullSteps
+        + RowFacts
+        + TriangularSteps
 {
 }
 
@@ -139,8 +156,8 @@ pub struct Multigrid<T: Scalar, B: MultigridBackend> {
     facts: MultigridFacts,
     /// Rows of this rank, if the matrix is distributed over several.
     own: Option<usize>,
-    /// The diagonal of D^-1, if the matrix is D A D and the levels are those of A.
-    units: Option<B::Vec<T>>,
+    /// The diagonal of D^-1 if the levels are those of A, and whether the matrix is D A D, not D A.
+    units: Option<(B::Vec<T>, bool)>,
 }
 
 /// The options of a hierarchy that was requested for a general matrix.
@@ -320,7 +337,9 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
             let make = |a: &Csr<T, B>| Self::new(backend, a, options).map(Some);
             let made = match &self.units {
                 None => make(a)?,
-                Some(units) => Self::in_units_of(backend, a, copied(backend, units)?, make)?,
+                Some((units, columns)) => {
+                    Self::in_units_of(backend, a, (copied(backend, units)?, *columns), make)?
+                }
             };
             *self = made.expect("a hierarchy for any matrix");
             return Ok(());

@@ -23,7 +23,7 @@ use crate::backend::{Backend, copied};
 use crate::error::Result;
 use crate::look::has_positive_diagonal;
 use crate::matrix::Csr;
-use crate::scalar::Scalar;
+use crate::scalar::{Real, Scalar};
 
 /// Constants are near the null space if the median of the row sums, relative to the sums of magnitudes, is at most
 /// this. Meshes and networks have zero. Unknowns whose units vary from 0.8 to 1.25 at random have 0.05, with which a
@@ -65,13 +65,21 @@ impl<T: Scalar, B: MultigridBackend> Scaled<T, B> {
         Ok(Self { left, right })
     }
 
-    /// Turns the diagonals for A into those for D A D; `inverse` is the diagonal of D^-1.
-    pub(super) fn within(self, backend: &B, inverse: &B::Slice<T>) -> Result<Self> {
+    /// Turns the diagonals for A into those for D A D, or for D A without `columns`; `inverse` is the diagonal of D^-1.
+    pub(super) fn within(self, backend: &B, inverse: &B::Slice<T>, columns: bool) -> Result<Self> {
         let times = |factors: B::Vec<T>| -> Result<B::Vec<T>> {
             let mut both = backend.buffer(B::len(&factors))?;
             backend.multiply(&factors, inverse, &mut both)?;
             Ok(both)
         };
+        if !columns {
+            let left = match (self.left, &self.right) {
+                (Some(left), _) => times(left)?,
+                (None, Some(right)) => times(copied(backend, right)?)?,
+                (None, None) => copied(backend, inverse)?,
+            };
+            return Ok(Self { left: Some(left), right: self.right });
+        }
         let right = match self.right {
             Some(right) => times(right)?,
             None => copied(backend, inverse)?,
@@ -107,6 +115,14 @@ impl<T: Scalar, B: MultigridBackend> Scaled<T, B> {
 /// True if constants are near the null space of A.
 pub(super) fn has_near_constants<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<bool> {
     Ok(relative_sums(backend, a)? <= SMALL)
+}
+
+/// The largest |a_ij - conj(a_ji)| relative to the largest |a_ij|: 0 for a Hermitian matrix.
+pub(super) fn asymmetry<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<f64> {
+    let mut found = backend.buffer::<T::Real>(3)?;
+    backend.csr_symmetry::<T, T>(a.parts(), &mut found)?;
+    let found = backend.download(&found)?;
+    Ok((found[2] / found[0]).to_f64())
 }
 
 /// Computes R for a Hermitian matrix. Returns `None` if constants are near the null space of A, or if R would not bring
@@ -199,7 +215,7 @@ fn of_each_unknown<T: Scalar, B: MultigridBackend>(
         let x = backend.download(&*x)?;
         rows.iter_mut().skip(unknown).step_by(unknowns).zip(x).for_each(|(entry, value)| *entry = value);
     }
-    Ok(NearNull::Several(Vectors { count: unknowns, rows }))
+    Ok(NearNull::Several(Vectors { count: unknowns, rows: backend.upload(rows)? }))
 }
 
 #[cfg(test)]
@@ -221,7 +237,7 @@ mod tests {
         let options = MultigridOptions::default().boxes(false);
         let make = |a: &Csr<f64>| Multigrid::new(&crate::Host, a, &options).map(Some);
         let of_scaled = |a: &Csr<f64>| {
-            Multigrid::in_units_of(&crate::Host, &scaled(a), units.clone(), make).unwrap().unwrap()
+            Multigrid::in_units_of(&crate::Host, &scaled(a), (units.clone(), true), make).unwrap().unwrap()
         };
         let applied = |m: &Multigrid<f64, crate::Host>, r: &[f64]| {
             let mut z = vec![0.0; n];
@@ -241,8 +257,22 @@ mod tests {
         // Constants are not near the null space of a mass matrix, whatever the units.
         let mass = generate::poisson2d(40, 40).unwrap().map(f64::abs);
         let other = vec![2.0; 1600];
-        let m = Multigrid::in_units_of(&crate::Host, &mass, other, make).unwrap().unwrap();
+        let m = Multigrid::in_units_of(&crate::Host, &mass, (other, true), make).unwrap().unwrap();
         assert_eq!(m.facts(), make(&mass).unwrap().unwrap().facts());
+        assert!(m.units.is_none());
+        // If only rows were scaled, it is the same for a matrix that is not Hermitian, unless A is further from that.
+        let a = generate::convection_diffusion([11, 12, 13], 0.1).unwrap();
+        let rows = |i: usize| [0.25, 1.0, 16.0, 64.0][i % 4];
+        let (left, ones) = ((0..n).map(rows).collect::<Vec<f64>>(), vec![1.0; n]);
+        let inverse: Vec<f64> = left.iter().map(|row| row.recip()).collect();
+        let of_rows = times(&crate::Host, &a, &left, &ones).unwrap();
+        let general = MultigridOptions::default().boxes(false).real_eigenvalues(false);
+        let make = |a: &Csr<f64>| Multigrid::new(&crate::Host, a, &general).map(Some);
+        let of_r: Vec<f64> = r.iter().zip(&inverse).map(|(r, inverse)| r * inverse).collect();
+        let m =
+            Multigrid::in_units_of(&crate::Host, &of_rows, (inverse.clone(), false), make).unwrap().unwrap();
+        assert_eq!(applied(&m, &r), applied(&make(&a).unwrap().unwrap(), &of_r));
+        let m = Multigrid::in_units_of(&crate::Host, &a, (left, false), make).unwrap().unwrap();
         assert!(m.units.is_none());
     }
 

@@ -6,13 +6,14 @@ use super::diffusion::{symmetric_part, with_diffusion};
 use super::energy::of_least_energy;
 use super::extended::{classical_prolongation, fewer_weights};
 use super::galerkin::{Transfer, conjugate_transpose, galerkin};
+use super::nodes;
 use super::stiff::{hubs, stiff_unknowns};
-use super::strength::{Nodes, damping, strong_couplings};
-use super::tentative::{Groups, NearNull, Parts, parts_of, tentative};
+use super::strength::{Nodes, squared_norms, strong_couplings};
+use super::tentative::{Groups, NearNull, Parts, Tentative, parts_of, tentative};
 use super::{Coarsening, LevelFacts, MultigridBackend, MultigridOptions, Prolongation, Smoothing};
 use crate::backend::{CoarseningSteps, Gemv, copied};
 use crate::error::Result;
-use crate::matrix::{Csr, multiply};
+use crate::matrix::Csr;
 use crate::scalar::{Max, Scalar};
 
 /// The maximum number of levels, which no matrix reaches if aggregates have more than two nodes.
@@ -51,7 +52,7 @@ const SHORT: u32 = 128;
 /// The data kept for new values. It depends on the strength of couplings, and has no values of A.
 #[derive(Debug)]
 pub(super) struct Plan<T: Scalar, B: CoarseningSteps> {
-    pub(super) nodes: Nodes,
+    pub(super) nodes: Nodes<B>,
     pub(super) groups: Groups<T, B>,
     pub(super) smoothed: bool,
     /// The threshold for strong couplings, relative to the largest ones.
@@ -64,7 +65,7 @@ impl<T: Scalar, B: CoarseningSteps> Plan<T, B> {
     /// Bytes of its arrays.
     pub(super) fn storage_bytes(&self) -> usize {
         let stiff = self.stiff.as_ref().map_or(0, |stiff| B::len(stiff));
-        self.groups.storage_bytes() + stiff * size_of::<u32>()
+        self.nodes.storage_bytes() + self.groups.storage_bytes() + stiff * size_of::<u32>()
     }
 }
 
@@ -103,24 +104,29 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
             return Self::classical(backend, a, options);
         }
         let finest = a.nonzeros();
-        let mut nodes = Nodes::of_size(a.rows(), options.unknowns_a_node);
+        let mut nodes = Nodes::of_size(backend, a.rows(), options.unknowns_a_node)?;
         let given = near_null.is_some();
         let mut near_null = match near_null {
             Some(near_null) => near_null,
-            None => NearNull::constant(backend, a.rows(), &nodes)?,
+            None => NearNull::constant(backend, a.rows(), options.unknowns_a_node)?,
         };
         let mut this = Self { levels: Vec::new(), coarsest: a, plans: Vec::new() };
         let of_energy = options.prolongation == Prolongation::LeastEnergy;
         let alone = options.unknowns_a_node == 1 && !given && options.real_eigenvalues;
+        let several = nodes.0.is_some() && options.real_eigenvalues;
+        let in_blocks = match in_blocks {
+            Some(known) => known,
+            None => (alone || several) && !of_energy && wants_blocks(backend, &this.coarsest, options)?,
+        };
         let weaker = if of_energy {
             WEAKER_OF_LEAST_ENERGY
-        } else if alone && in_blocks.map_or_else(|| wants_blocks(backend, &this.coarsest, options), Ok)? {
+        } else if alone && in_blocks {
             WEAKER_WITH_BLOCKS
         } else {
             1.0
         };
         let strength = options.strength * weaker;
-        let mut keeps_stiff = weaker == WEAKER_WITH_BLOCKS;
+        let mut keeps_stiff = weaker == WEAKER_WITH_BLOCKS || (several && in_blocks);
         let mut entries = finest;
         while this.is_large(options.coarsest_rows) && this.levels.len() < MOST_LEVELS {
             let a = &this.coarsest;
@@ -133,14 +139,17 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
             let couplings = counted.then(|| a.nonzeros().saturating_sub(a.rows()));
             let longest = longest_row(backend, a)?;
             let hubs = if nodes.0.is_none() { hubs(backend, of, longest)? } else { None };
+            let squares = nodes.0.as_ref().map(|nodes| squared_norms(backend, of, nodes)).transpose()?;
             let grouped = |stiff: Option<&B::Slice<u32>>| -> Result<_> {
-                let graph = strong_couplings(backend, of, &nodes, strength, stiff.or(hubs.as_deref()))?;
+                let graph =
+                    strong_couplings(backend, of, squares.as_ref(), strength, stiff.or(hubs.as_deref()))?;
                 let aggregates = Aggregates::new(backend, &graph, couplings, stiff, hubs.as_deref())?;
                 Ok((graph, aggregates))
             };
             let mut stiff = None;
             if keeps_stiff && hubs.is_none() {
-                let some = stiff_unknowns(backend, of, this.levels.is_empty())?;
+                let (sizes, squared) = (squares.as_ref().unwrap_or(of), squares.is_some());
+                let some = stiff_unknowns(backend, sizes, this.levels.is_empty(), squared)?;
                 stiff = (B::len(&some) > 0).then_some(some);
             }
             let (mut graph, mut aggregates) = grouped(stiff.as_deref())?;
@@ -153,12 +162,14 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
             if aggregates.count == 0 || aggregates.count as f64 > STAGNATION * count as f64 {
                 break;
             }
-            let (p, coarse_nodes, coarse_null) = match &near_null {
+            drop(squares);
+            let Tentative { p, nodes: coarse_nodes, near_null: coarse_null, bases } = match &near_null {
                 // Artificial diffusion, and adding weak couplings to the diagonal, assume that constants are near the
                 // null space of each level.
                 NearNull::One(ones) if options.diffusion => {
                     let p = parts_of(backend, &aggregates.of, aggregates.count, ones)?;
-                    (p, Nodes::default(), NearNull::constant(backend, aggregates.count, &Nodes::default())?)
+                    let near_null = NearNull::constant(backend, aggregates.count, 1)?;
+                    Tentative { p, nodes: Nodes::default(), near_null, bases: None }
                 }
                 _ => tentative(backend, &nodes, &aggregates, &near_null)?,
             };
@@ -185,7 +196,11 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
                     }
                     Some(parts.smoothed(backend, of, strong, OMEGA, None)?)
                 }
-                _ => Some(multiply(backend, &damping(backend, a, &nodes, strong, OMEGA)?, &p)?),
+                (NearNull::Several(vectors), _) => {
+                    let bases = bases.as_ref().expect("several vectors have bases");
+                    Some(nodes::smoothed(backend, a, &nodes, strong, (&p, bases, vectors))?)
+                }
+                (NearNull::One(_), NearNull::Several(_)) => unreachable!("one vector becomes one"),
             };
             drop(graph);
             let built = match smoothed {
@@ -203,12 +218,13 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
             };
             let built = resolved(backend, built, options)?;
             entries += built.1.nonzeros();
-            let groups = match (near_null, &coarse_null) {
-                (NearNull::One(vector), NearNull::One(norms)) => {
+            let groups = match (near_null, &coarse_null, bases) {
+                (NearNull::One(vector), NearNull::One(norms), _) => {
                     let vector = (given && this.levels.is_empty()).then_some(vector);
                     Groups::One { of: aggregates.of, norms: copied(backend, norms)?, vector }
                 }
-                _ => Groups::Several(p),
+                (NearNull::Several(vectors), _, Some(bases)) => Groups::Several { p, bases, vectors },
+                _ => unreachable!("one vector becomes one, and several have bases"),
             };
             this.push(built);
             let stiff = stiff.or(hubs);
@@ -252,7 +268,10 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
     /// by the number of nodes that were stiff on the level before, by half at most: another level would have to drop
     /// these nodes, or would consist mostly of them.
     fn is_large(&self, rows: usize) -> bool {
-        let stiff = self.plans.last().and_then(|plan| plan.stiff.as_ref()).map_or(0, |stiff| B::len(stiff));
+        let stiff = self.plans.last().map_or(0, |plan| {
+            let each = plan.nodes.0.as_ref().map_or(1, |nodes| B::len(&nodes.of).div_ceil(nodes.count));
+            each * plan.stiff.as_ref().map_or(0, |stiff| B::len(stiff))
+        });
         self.coarsest.rows() > rows + stiff.min(rows / 2)
     }
 
@@ -357,7 +376,7 @@ fn resolved<T: Scalar, B: MultigridBackend>(
 mod tests {
     use super::*;
     use crate::backend::Host;
-    use crate::matrix::Triplets;
+    use crate::matrix::{Triplets, multiply};
     use crate::random::Random;
     use crate::{assemble, generate};
 

@@ -33,12 +33,13 @@ const OF_MEAN: usize = 4;
 /// 10^6 points 31 instead of 24, and the levels of a power grid had a fifth more entries.
 const ONE_IN: [usize; 2] = [64, 8];
 
-/// The stiff unknowns of a level in ascending order. They are found by counts of exponents, so that all backends decide
-/// alike.
+/// The stiff unknowns of a level in ascending order, or the stiff nodes if the entries of `a` are `squared` norms of
+/// blocks. They are found by counts of exponents, so that all backends decide alike.
 pub(super) fn stiff_unknowns<T: Scalar, B: CoarseningSteps>(
     backend: &B,
     a: &Csr<T, B>,
     finest: bool,
+    squared: bool,
 ) -> Result<B::Vec<u32>> {
     let n = a.rows();
     let mut largest = backend.buffer(n)?;
@@ -47,7 +48,8 @@ pub(super) fn stiff_unknowns<T: Scalar, B: CoarseningSteps>(
     backend.exponents::<T>(&largest, &mut exponents)?;
     backend.histogram(&exponents, &mut counts)?;
     let most = n / ONE_IN[usize::from(!finest)];
-    let Some((least, count)) = least_exponent(&backend.download(&counts)?, most) else {
+    let above = ABOVE << usize::from(squared);
+    let Some((least, count)) = least_exponent(&backend.download(&counts)?, most, above) else {
         return backend.buffer(0);
     };
     let (mut flags, mut numbers, mut all) =
@@ -79,8 +81,8 @@ pub(super) fn hubs<T: Scalar, B: MultigridBackend>(
 }
 
 /// The smallest exponent of stiff unknowns, and the number of these, at most `most`; `None` if there are none.
-/// `counts[e]` is the number of unknowns with exponent e.
-fn least_exponent(counts: &[u32], most: usize) -> Option<(u32, usize)> {
+/// `counts[e]` is the number of unknowns with exponent e; stiff ones are at least `above` the median.
+fn least_exponent(counts: &[u32], most: usize, above: usize) -> Option<(u32, usize)> {
     let all: usize = counts.iter().map(|&count| count as usize).sum();
     let mut below = 0;
     let median = counts.iter().position(|&count| {
@@ -89,7 +91,7 @@ fn least_exponent(counts: &[u32], most: usize) -> Option<(u32, usize)> {
     })?;
     let mut stiff = 0;
     let mut least = None;
-    for (exponent, &count) in counts.iter().enumerate().skip(median + ABOVE).rev() {
+    for (exponent, &count) in counts.iter().enumerate().skip(median + above).rev() {
         stiff += count as usize;
         if stiff > most {
             break;
@@ -126,10 +128,10 @@ mod tests {
         (counts[10], counts[11], counts[15], counts[16], counts[17], counts[30]) = (60, 30, 9, 3, 2, 1);
         // The median is 10, so 16 is the first exponent that counts.
         for (most, found) in [(10, Some((16, 6))), (5, Some((17, 3))), (2, Some((30, 1))), (0, None)] {
-            assert_eq!(least_exponent(&counts, most), found, "{most}");
+            assert_eq!(least_exponent(&counts, most, ABOVE), found, "{most}");
         }
-        assert_eq!(least_exponent(&[0, 5, 5], 3), None);
-        assert_eq!(least_exponent(&[], 3), None);
+        assert_eq!(least_exponent(&[0, 5, 5], 3, ABOVE), None);
+        assert_eq!(least_exponent(&[], 3, ABOVE), None);
     }
 
     #[test]
@@ -145,11 +147,14 @@ mod tests {
             }
             crate::assemble::to_csr(&Host, entries).unwrap()
         };
-        assert_eq!(stiff_unknowns(&Host, &plain, true).unwrap(), Vec::<u32>::new());
-        assert_eq!(stiff_unknowns(&Host, &with(&[(700, 701), (31, 32)]), true).unwrap(), [31, 32, 700, 701]);
+        assert_eq!(stiff_unknowns(&Host, &plain, true, false).unwrap(), Vec::<u32>::new());
+        assert_eq!(
+            stiff_unknowns(&Host, &with(&[(700, 701), (31, 32)]), true, false).unwrap(),
+            [31, 32, 700, 701]
+        );
         // Twenty are more than one in 64, and less than one in eight.
         let pairs: Vec<_> = (0..10).map(|k| (60 * k + 5, 60 * k + 6)).collect();
-        assert!(stiff_unknowns(&Host, &with(&pairs), true).unwrap().is_empty());
-        assert_eq!(stiff_unknowns(&Host, &with(&pairs), false).unwrap().len(), 20);
+        assert!(stiff_unknowns(&Host, &with(&pairs), true, false).unwrap().is_empty());
+        assert_eq!(stiff_unknowns(&Host, &with(&pairs), false, false).unwrap().len(), 20);
     }
 }

@@ -1,16 +1,12 @@
 //! The tentative prolongation: an orthonormal basis of the near-null vectors on each aggregate.
 
 use super::aggregate::Aggregates;
-use super::strength::{Nodes, packed};
-use crate::backend::{Backend, CoarseningSteps, Conversions, CsrPattern, NO_GROUP, offsets_of};
+use super::strength::{NodeList, Nodes};
+use crate::backend::{Backend, CoarseningSteps, Conversions, CsrPattern, NearNullSteps, copied, offsets_of};
 use crate::error::Result;
 use crate::matrix::Csr;
-use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
-use num_traits::{Float, One, Zero};
-
-/// A vector is dependent if at most this fraction of it is left after orthogonalisation against the others.
-const DEPENDENT: f64 = 1e-8;
+use num_traits::One;
 
 /// Near-null vectors, which A maps nearly to zero.
 #[derive(Debug)]
@@ -18,58 +14,67 @@ pub(super) enum NearNull<T: Scalar, B: Backend> {
     /// One real near-null vector, if each unknown is a node.
     One(B::Vec<T::Real>),
     /// Any number of vectors.
-    Several(Vectors<T>),
+    Several(Vectors<T, B>),
 }
 
 /// Vectors as rows: entry j of row i is vector j at unknown i.
-#[derive(Debug, Clone)]
-pub(super) struct Vectors<T> {
+#[derive(Debug)]
+pub(super) struct Vectors<T: Scalar, B: Backend> {
     pub(super) count: usize,
-    pub(super) rows: Vec<T>,
+    pub(super) rows: B::Vec<T>,
 }
 
 impl<T: Scalar, B: Backend> NearNull<T, B> {
-    /// Constants: a vector of ones for each unknown of a node.
-    pub(super) fn constant(backend: &B, unknowns: usize, nodes: &Nodes) -> Result<Self> {
-        let Some(starts) = &nodes.0 else {
+    /// Constants: a vector of ones for each of the `size` unknowns of a node.
+    pub(super) fn constant(backend: &B, unknowns: usize, size: usize) -> Result<Self> {
+        if size <= 1 {
             let mut ones = backend.buffer(unknowns)?;
             backend.fill(T::Real::one(), &mut ones)?;
             return Ok(Self::One(ones));
-        };
-        let count = starts.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(1) as usize;
-        let mut rows = vec![T::zero(); unknowns * count];
-        for node in starts.windows(2) {
-            for unknown in node[0]..node[1] {
-                rows[unknown as usize * count + (unknown - node[0]) as usize] = T::one();
-            }
         }
-        Ok(Self::Several(Vectors { count, rows }))
+        let mut rows = vec![T::zero(); unknowns * size];
+        rows.chunks_exact_mut(size).enumerate().for_each(|(unknown, row)| row[unknown % size] = T::one());
+        Ok(Self::Several(Vectors { count: size, rows: backend.upload(rows)? }))
     }
 }
 
 /// The norm of a vector on each aggregate.
 type Norms<T, B> = <B as Backend>::Vec<<T as Scalar>::Real>;
 
-/// P, the nodes of the next level, and the near-null vectors there.
-type Tentative<T, B> = (Csr<T, B>, Nodes, NearNull<T, B>);
+/// What several near-null vectors are in terms of an orthonormal basis on each aggregate, as
+/// [`NearNullSteps`](crate::backend::NearNullSteps) has it.
+#[derive(Debug)]
+pub(super) struct Bases<T: Scalar, B: Backend> {
+    /// The aggregate of each unknown.
+    pub(super) of: B::Vec<u32>,
+    pub(super) first: B::Vec<u32>,
+    pub(super) r: B::Vec<T>,
+}
 
-/// P with P^H P = I and P `coarse` = `near_null` on all aggregates, the nodes of the next level, and `coarse`.
-pub(super) fn tentative<T: Scalar, B: CoarseningSteps + Conversions>(
+/// The tentative prolongation, and what it makes of nodes and near-null vectors.
+pub(super) struct Tentative<T: Scalar, B: Backend> {
+    pub(super) p: Csr<T, B>,
+    /// The nodes of the next level.
+    pub(super) nodes: Nodes<B>,
+    /// The near-null vectors there.
+    pub(super) near_null: NearNull<T, B>,
+    /// The bases of several vectors.
+    pub(super) bases: Option<Bases<T, B>>,
+}
+
+/// P with P^H P = I and P `near_null` of the next level = `near_null` on all aggregates.
+pub(super) fn tentative<T: Scalar, B: NearNullSteps>(
     backend: &B,
-    nodes: &Nodes,
+    nodes: &Nodes<B>,
     aggregates: &Aggregates<B>,
     near_null: &NearNull<T, B>,
 ) -> Result<Tentative<T, B>> {
     match near_null {
         NearNull::One(vector) => {
             let (p, norms) = of_one(backend, aggregates, vector)?;
-            Ok((p, Nodes::default(), NearNull::One(norms)))
+            Ok(Tentative { p, nodes: Nodes::default(), near_null: NearNull::One(norms), bases: None })
         }
-        NearNull::Several(vectors) => {
-            let of = backend.download(&aggregates.of)?;
-            let (p, nodes, vectors) = of_several(nodes, &of, aggregates.count, vectors);
-            Ok((p.into_backend(backend)?, nodes, NearNull::Several(vectors)))
-        }
+        NearNull::Several(vectors) => of_several(backend, nodes, aggregates, vectors),
     }
 }
 
@@ -112,7 +117,7 @@ pub(super) enum Groups<T: Scalar, B: Backend> {
     /// it is all ones or equal to the norms of the level before.
     One { of: B::Vec<u32>, norms: Norms<T, B>, vector: Option<B::Vec<T::Real>> },
     /// Several vectors: the prolongation itself is stored.
-    Several(Csr<T, B>),
+    Several { p: Csr<T, B>, bases: Bases<T, B>, vectors: Vectors<T, B> },
 }
 
 /// The aggregate of each unknown, and a near-null vector with its norm on each aggregate: these define a tentative
@@ -194,7 +199,7 @@ impl<T: Scalar, B: CoarseningSteps> Groups<T, B> {
         })?;
         match (made, self) {
             (Some(p), _) => Ok(p),
-            (None, Self::Several(p)) => p.copied(backend),
+            (None, Self::Several { p, .. }) => p.copied(backend),
             (None, Self::One { .. }) => unreachable!("one vector has its parts"),
         }
     }
@@ -206,128 +211,63 @@ impl<T: Scalar, B: CoarseningSteps> Groups<T, B> {
                 let reals = B::len(norms) + vector.as_ref().map_or(0, |vector| B::len(vector));
                 B::len(of) * size_of::<u32>() + reals * size_of::<T::Real>()
             }
-            Self::Several(p) => p.storage_bytes(),
+            Self::Several { p, bases: Bases { of, first, r }, vectors } => {
+                p.storage_bytes()
+                    + (B::len(of) + B::len(first)) * size_of::<u32>()
+                    + (B::len(r) + B::len(&vectors.rows)) * size_of::<T>()
+            }
         }
     }
 }
 
-/// The orthonormal basis on one aggregate.
-struct Basis<T> {
-    /// Columns of the basis.
-    rank: usize,
-    /// Its rows, `rank` entries each, in the order of the aggregate's unknowns.
-    q: Vec<T>,
-    /// The near-null vectors in terms of the basis: `rank` rows.
-    r: Vec<T>,
-}
-
-/// [`tentative`] for several vectors, on the host; `of` is the aggregate of each node.
-fn of_several<T: Scalar>(
-    nodes: &Nodes,
-    of: &[u32],
-    count: usize,
-    near_null: &Vectors<T>,
-) -> (Csr<T>, Nodes, Vectors<T>) {
-    let k = near_null.count;
-    let unknowns = near_null.rows.len() / k;
-    let (starts, members) = by_group(of, count);
-    let unknowns_of = |aggregate: usize| {
-        let members = &members[starts[aggregate]..starts[aggregate + 1]];
-        members.iter().flat_map(|&node| nodes.unknowns(node as usize))
+/// [`tentative`] for several vectors.
+fn of_several<T: Scalar, B: NearNullSteps>(
+    backend: &B,
+    nodes: &Nodes<B>,
+    aggregates: &Aggregates<B>,
+    vectors: &Vectors<T, B>,
+) -> Result<Tentative<T, B>> {
+    let (k, groups) = (vectors.count, aggregates.count);
+    let n = B::len(&vectors.rows) / k;
+    let of = match &nodes.0 {
+        None => copied(backend, &aggregates.of)?,
+        Some(nodes) => {
+            let mut of = backend.buffer::<u32>(n)?;
+            backend.gather(&aggregates.of, &nodes.of, &mut of)?;
+            of
+        }
     };
-    let bases = (0..count).into_par_iter().with_min_len(256).map(|aggregate| {
-        let unknowns: Vec<usize> = unknowns_of(aggregate).collect();
-        orthonormal(&unknowns, near_null)
-    });
-    let bases = bases.collect();
-    let mut first = Vec::with_capacity(bases.len() + 1);
-    let mut columns = 0_usize;
-    first.push(0_u32);
-    for basis in &bases {
-        columns += basis.rank;
-        first.push(columns as u32);
-    }
-    let mut offsets = vec![0_u64; unknowns + 1];
-    for (aggregate, basis) in bases.iter().enumerate() {
-        for unknown in unknowns_of(aggregate) {
-            offsets[unknown + 1] = basis.rank as u64;
-        }
-    }
-    for unknown in 0..unknowns {
-        offsets[unknown + 1] += offsets[unknown];
-    }
-    let total = offsets[unknowns] as usize;
-    let (mut indices, mut values) = (vec![0_u32; total], vec![T::zero(); total]);
-    for (aggregate, basis) in bases.iter().enumerate() {
-        for (row, unknown) in unknowns_of(aggregate).enumerate() {
-            let place = offsets[unknown] as usize;
-            for j in 0..basis.rank {
-                indices[place + j] = first[aggregate] + j as u32;
-                values[place + j] = basis.q[row * basis.rank + j];
-            }
-        }
-    }
-    let coarse = Vectors { count: k, rows: bases.into_iter().flat_map(|basis| basis.r).collect() };
-    let coarse_nodes = Nodes((k > 1).then_some(first));
-    let p = Csr::from_parts_unchecked(unknowns, columns, packed(offsets), indices, values);
-    (p, coarse_nodes, coarse)
-}
-
-/// The members of each group, ascending, and the index of each group's first member; nodes in no group are left out.
-fn by_group(group: &[u32], count: usize) -> (Vec<usize>, Vec<u32>) {
-    let mut starts = vec![0_usize; count + 1];
-    for &of in group.iter().filter(|&&of| of != NO_GROUP) {
-        starts[of as usize + 1] += 1;
-    }
-    for group in 0..count {
-        starts[group + 1] += starts[group];
-    }
-    let (mut next, mut members) = (starts.clone(), vec![0_u32; starts[count]]);
-    for (node, &of) in group.iter().enumerate().filter(|(_, of)| **of != NO_GROUP) {
-        members[next[of as usize]] = node as u32;
-        next[of as usize] += 1;
-    }
-    (starts, members)
-}
-
-/// Modified Gram-Schmidt orthogonalisation, each vector twice (Golub and Van Loan, 5.2.8); dependent vectors are left
-/// out.
-fn orthonormal<T: Scalar>(unknowns: &[usize], near_null: &Vectors<T>) -> Basis<T> {
-    let (m, k) = (unknowns.len(), near_null.count);
-    let mut kept: Vec<Vec<T>> = Vec::with_capacity(k);
-    let mut r: Vec<Vec<T>> = Vec::with_capacity(k);
-    for j in 0..k {
-        let mut vector: Vec<T> = unknowns.iter().map(|&i| near_null.rows[i * k + j]).collect();
-        let norm =
-            |vector: &[T]| Float::sqrt(vector.iter().fold(T::Real::zero(), |sum, value| sum + value.abs2()));
-        let whole = norm(&vector);
-        for _ in 0..2 {
-            for (q, r) in kept.iter().zip(&mut r) {
-                let dot = q.iter().zip(&vector).fold(T::zero(), |sum, (&q, &v)| sum + q.conj() * v);
-                vector.iter_mut().zip(q).for_each(|(v, &q)| *v -= dot * q);
-                r[j] += dot;
-            }
-        }
-        let left = norm(&vector);
-        let independent = left > T::Real::from_f64(DEPENDENT) * whole;
-        if !independent || kept.len() == m {
-            continue;
-        }
-        let mut row = vec![T::zero(); k];
-        row[j] = T::from_real(left);
-        r.push(row);
-        vector.iter_mut().for_each(|v| *v *= T::from_real(left.recip()));
-        kept.push(vector);
-    }
-    let rank = kept.len();
-    let q = (0..m).flat_map(|i| kept.iter().map(move |q| q[i])).collect();
-    Basis { rank, q, r: r.concat() }
+    let mut ones = backend.buffer::<f32>(n)?;
+    backend.fill(1.0, &mut ones)?;
+    let members = parts_of::<f32, B>(backend, &of, groups, &ones)?.transpose(backend)?;
+    drop(ones);
+    let (mut q, mut r) = (backend.buffer::<T>(n * k)?, backend.buffer::<T>(groups * k * k)?);
+    let (mut ranks, mut first) = (backend.zeros::<u32>(groups + 1)?, backend.buffer::<u32>(groups + 1)?);
+    let in_groups = members.parts();
+    let (rows, ranks_of) = (&vectors.rows, &mut ranks);
+    backend.group_bases(k, in_groups.offsets, in_groups.indices, rows, &mut q, &mut r, ranks_of)?;
+    backend.exclusive_scan(&ranks, &mut first)?;
+    let columns = backend.value(B::part(&first, groups..groups + 1))? as usize;
+    let mut lengths = backend.buffer(n + 1)?;
+    backend.basis_lengths(&of, &first, &mut lengths)?;
+    let (offsets, entries) = offsets_of(backend, &lengths)?;
+    let (mut indices, mut values) = (backend.buffer(entries)?, backend.buffer::<T>(entries)?);
+    backend.basis_entries(k, &of, &first, &q, offsets.as_ref(), &mut indices, &mut values)?;
+    let p = Csr::from_parts_unchecked(n, columns, offsets, indices, values);
+    let (mut rows, mut node) = (backend.buffer::<T>(columns * k)?, backend.buffer::<u32>(columns)?);
+    backend.basis_rows(k, &first, &r, &mut rows, &mut node)?;
+    Ok(Tentative {
+        p,
+        nodes: Nodes((k > 1).then_some(NodeList { of: node, count: groups })),
+        near_null: NearNull::Several(Vectors { count: k, rows }),
+        bases: Some(Bases { of, first, r }),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::Host;
+    use crate::backend::{Host, NO_GROUP};
     use crate::generate;
     use crate::matrix::multiply;
     use crate::multigrid::setup::OMEGA;
@@ -335,21 +275,21 @@ mod tests {
 
     #[test]
     fn a_smoothed_prolongation_has_the_bits_of_the_product() {
-        let nodes = Nodes::default();
         for a in [
             generate::anisotropic2d(23, 17, 0.01).unwrap(),
             generate::jumping([9, 8, 7], 1e6, 2, 1).unwrap(),
             generate::wathen(6, 5, 1).unwrap(),
         ] {
-            let graph = strong_couplings(&Host, &a, &nodes, 0.25, None).unwrap();
+            let graph = strong_couplings(&Host, &a, None, 0.25, None).unwrap();
             let mut aggregates = Aggregates::new(&Host, &graph, None, None, None).unwrap();
             // One node is in no aggregate.
             aggregates.of[5] = NO_GROUP;
             let vector: Vec<f64> = (0..a.rows()).map(|i| 1.0 + (i % 7) as f64).collect();
             let near_null = NearNull::One(vector.clone());
-            let (p, _, coarse) = tentative(&Host, &nodes, &aggregates, &near_null).unwrap();
+            let Tentative { p, near_null: coarse, .. } =
+                tentative(&Host, &Nodes::default(), &aggregates, &near_null).unwrap();
             let strong = graph.parts().pattern();
-            let product = multiply(&Host, &damping(&Host, &a, &nodes, strong, OMEGA).unwrap(), &p).unwrap();
+            let product = multiply(&Host, &damping(&Host, &a, strong, OMEGA).unwrap(), &p).unwrap();
             let NearNull::One(norms) = coarse else { panic!("one vector becomes one") };
             let parts = Parts::<f64, Host> { of: &aggregates.of, vector: &vector, norms: &norms };
             let smoothed = parts.smoothed(&Host, &a, strong, OMEGA, None).unwrap();

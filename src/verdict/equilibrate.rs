@@ -30,6 +30,15 @@ pub(crate) struct Equilibrated<T: Scalar, B: MultigridBackend> {
     factors: Vec<f64>,
 }
 
+/// The units that a scaled matrix had before: it is D A D, or D A if only rows are scaled.
+#[derive(Clone)]
+pub(crate) struct CallersUnits {
+    /// The diagonal of D^-1.
+    pub(crate) inverse: Arc<[f64]>,
+    /// True if columns are scaled too.
+    pub(crate) columns: bool,
+}
+
 /// Multigrid is set up for A, not for R A C, unless a factor exceeds 2 to this power: A's entries are of the order of
 /// its square, and have to fit single precision.
 const MOST_OF_UNITS: f64 = 30.0;
@@ -107,11 +116,13 @@ impl<T: Scalar, B: MultigridBackend> Equilibrated<T, B> {
         }
     }
 
-    /// The diagonal of D^-1 if the scaled matrix is D A D, for a preconditioner that is made for A. None if only rows
-    /// are scaled or if A's units are too far apart.
-    pub(crate) fn units(&self) -> Option<Arc<[f64]>> {
+    /// The caller's units, for a preconditioner that is made for A. None if they are too far apart.
+    pub(crate) fn units(&self) -> Option<CallersUnits> {
         let near = self.factors.iter().all(|factor| factor.log2().abs() <= MOST_OF_UNITS);
-        (self.right.is_some() && near).then(|| self.factors.iter().map(|factor| factor.recip()).collect())
+        near.then(|| CallersUnits {
+            inverse: self.factors.iter().map(|factor| factor.recip()).collect(),
+            columns: self.right.is_some(),
+        })
     }
 
     /// Computes R b, and y = C^-1 x.

@@ -22,7 +22,7 @@ mod exact;
 mod normal;
 mod rows;
 
-pub(crate) use equilibrate::{Equilibrated, equilibrated};
+pub(crate) use equilibrate::{CallersUnits, Equilibrated, equilibrated};
 pub(crate) use exact::decided;
 pub(crate) use normal::normal_residual;
 pub(crate) use rows::RowNorms;

@@ -65,6 +65,7 @@ mod misses;
 mod modules;
 #[cfg(feature = "ranks")]
 mod nccl;
+mod near_null;
 mod pairs;
 #[cfg(feature = "ranks")]
 mod parts;

@@ -24,6 +24,7 @@ mod linear_update;
 mod map;
 mod memory;
 mod merge;
+mod near_null;
 pub(super) mod pairs;
 mod parts;
 pub(crate) mod pattern;

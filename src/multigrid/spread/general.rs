@@ -13,7 +13,7 @@ use crate::multigrid::galerkin::conjugate_transpose;
 use crate::multigrid::options::{LevelFacts, MultigridOptions};
 use crate::multigrid::setup::{MOST_LEVELS, MOST_PRODUCTS, OMEGA, STAGNATION, products_of};
 use crate::multigrid::strength::{Nodes, damping, strong_couplings};
-use crate::multigrid::tentative::{NearNull, tentative};
+use crate::multigrid::tentative::{NearNull, Tentative, tentative};
 use crate::scalar::{Real, Scalar};
 use num_traits::{Float, Zero};
 use std::ops::Range;
@@ -72,8 +72,7 @@ pub(super) fn levels<T: Scalar, B: MultigridBackend, C: Communicator<B>>(
         let (n, own) = (a.rows(), &parts[communicator.part()]);
         let halo = Halo::of(communicator, a, parts)?;
         let matrix = comparable(communicator, a, &halo)?;
-        let nodes = Nodes::default();
-        let strong = strong_couplings(&Host, &matrix, &nodes, options.strength, None)?;
+        let strong = strong_couplings(&Host, &matrix, None, options.strength, None)?;
         // This rank may have no rows while others have some.
         let aggregates = match n {
             0 => Aggregates { of: Vec::new(), count: 0, alone: 0 },
@@ -95,14 +94,15 @@ pub(super) fn levels<T: Scalar, B: MultigridBackend, C: Communicator<B>>(
             (Csr::from_parts(n, 0, vec![0; n + 1], Vec::new(), Vec::new())?, Vec::new())
         } else {
             let near_null = NearNull::One(std::mem::take(&mut all.near_null));
-            match tentative(&Host, &nodes, &aggregates, &near_null)? {
-                (p, _, NearNull::One(norms)) => (p, norms),
-                (p, _, NearNull::Several(_)) => (p, Vec::new()),
+            let Tentative { p, near_null, .. } =
+                tentative(&Host, &Nodes::default(), &aggregates, &near_null)?;
+            match near_null {
+                NearNull::One(norms) => (p, norms),
+                NearNull::Several(_) => (p, Vec::new()),
             }
         };
         let p = moved_columns(p, coarse_parts[communicator.part()].start, coarse);
-        let damping =
-            damping(&Host, &matrix, &nodes, strong.parts().pattern(), OMEGA)?.window(&Host, 0..n)?;
+        let damping = damping(&Host, &matrix, strong.parts().pattern(), OMEGA)?.window(&Host, 0..n)?;
         let all_rows = |p: &Csr<T>| stacked(coarse, &[p.copied(&Host)?, halo.rows(communicator, p)?]);
         let local = matrix.window(&Host, 0..n)?;
         let galerkin = |p: &Csr<T>| -> Result<(Csr<T>, Csr<T>)> {

@@ -22,6 +22,7 @@ pub fn the_hierarchy_of_the_host<B: Able>(backend: &B) {
     same_hierarchy(backend, &triangles(40), "flat triangles");
     same_hierarchy(backend, &in_units(&triangles(40)), "flat triangles, unknowns in other units");
     same_classical_hierarchies(backend);
+    same_hierarchies_of_nodes(backend);
     exponents_and_flags(backend);
     // Two vectors with one unknown per node: the prolongation is smoothed by a product of matrices.
     let a = generate::poisson2d(40, 30).unwrap();
@@ -31,6 +32,41 @@ pub fn the_hierarchy_of_the_host<B: Able>(backend: &B) {
     let here = Multigrid::with_near_null(&Host, &a, 2, vectors.clone(), &options).unwrap();
     let there = Multigrid::with_near_null(backend, &there, 2, vectors, &options).unwrap();
     same_cycle(backend, (&here, &there), "two vectors");
+}
+
+/// Nodes of several unknowns: of a good mesh, of flat tetrahedra, whose stiff nodes stay, and of flat triangles with
+/// complex values, where the last node has fewer unknowns.
+fn same_hierarchies_of_nodes<B: Able>(backend: &B) {
+    let of_three = options().narrow(false).coarsest_rows(50).unknowns_a_node(3);
+    same_hierarchy_with(backend, &generate::elasticity3d(7, 6, 8, 0.3).unwrap(), &of_three, "elasticity");
+    let tetrahedra = generate::elasticity_mesh([9, 10, 11], 0.3, 5).unwrap();
+    for smoothing in [Smoothing::Diagonal, Smoothing::Blocks] {
+        same_hierarchy_with(backend, &tetrahedra, &of_three.clone().smoothing(smoothing), "tetrahedra");
+    }
+    let triangles = triangles(40);
+    let complex = |value: f64| num_complex::Complex::new(value, 0.0);
+    let odd = of_three.clone().unknowns_a_node(3).real_eigenvalues(true);
+    assert!(!triangles.rows().is_multiple_of(3));
+    same_hierarchy_with(backend, &triangles.map(complex), &odd, "triangles, three to a node");
+    let elements = [6, 7, 5];
+    let a = generate::elasticity3d(elements[0], elements[1], elements[2], 0.3).unwrap();
+    let n = a.rows();
+    // The last two vectors are the first and the second on all nodes, so that bases have fewer vectors.
+    let vectors: Vec<f64> = (0..n)
+        .flat_map(|i| {
+            let one = |axis: usize| f64::from(u8::from(i % 3 == axis));
+            [one(0), one(1), one(2), 2.0 * one(0), (i / 3 % 6) as f64 * one(1), one(1)]
+        })
+        .collect();
+    let there = a.to_backend(backend).unwrap();
+    let here = Multigrid::with_near_null(&Host, &a, 6, vectors.clone(), &of_three).unwrap();
+    let mut there = Multigrid::with_near_null(backend, &there, 6, vectors, &of_three).unwrap();
+    same_cycle(backend, (&here, &there), "dependent vectors");
+    // New values on kept patterns are those of a new hierarchy.
+    for times in [2.0, 4.0, 1.0] {
+        there.update(backend, &a.map(|value| times * value).to_backend(backend).unwrap()).unwrap();
+    }
+    same_cycle(backend, (&here, &there), "dependent vectors, new values");
 }
 
 /// Classical levels: with few and with many weights, and with more coarse unknowns around a row than the tables of a

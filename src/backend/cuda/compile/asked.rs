@@ -300,7 +300,7 @@ fn of_scalar<T: Scalar>(asked: &mut Asked) {
     asked.add(of("incomplete.cu").class(tuning::ONE_CLASS));
     asked.all(tuning::TRIANGULAR.map(|class| of("triangular.cu").class(class)));
     let of = |file| of(file).with("TARGET", "u32");
-    let files = ["coarsen.cu", "spadd.cu", "spgemm_values.cu", "triangle.cu"];
+    let files = ["coarsen.cu", "near_null.cu", "spadd.cu", "spgemm_values.cu", "triangle.cu"];
     asked.all(files.map(|file| of(file).class(tuning::ONE_CLASS)));
     if !T::COMPLEX {
         asked.all([1, 2].map(|class| of("classical.cu").class(class)));

@@ -252,7 +252,7 @@ fn sparse_products(units: &mut Vec<Unit>) {
             units.extend(tuning::ROW_UNITS.map(|class| unit("spgemm_rows.cu").class(class)));
             units.extend(tuning::CLASSICAL_UNITS.map(|class| unit("classical.cu").class(class)));
             units.extend(tuning::SMOOTHED_UNITS.map(|class| unit("smoothed_rows.cu").class(class)));
-            let files = ["spgemm_values.cu", "spadd.cu", "coarsen.cu", "triangle.cu"];
+            let files = ["spgemm_values.cu", "spadd.cu", "coarsen.cu", "near_null.cu", "triangle.cu"];
             units.extend(files.map(|file| unit(file).class(tuning::ONE_CLASS)));
             let narrow = if matches!(scalar, "c32" | "c64") { "c32" } else { "f32" };
             let inverses = Unit::new("group_inverses.cu").with("SCALAR", scalar).with("NARROW", narrow);

@@ -65,6 +65,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "linear_update.cu",
     "memory.cu",
     "merge.cu",
+    "near_null.cu",
     "minres_resident.cu",
     "mirror.cu",
     "number.cu",

@@ -71,8 +71,8 @@ pub(super) use sparse::{
     CLASSICAL_UNITS, KNOWN_UNITS, LENGTH_UNITS, LENGTHS_OF_CLASSES, MERGED_LENGTH, MERGED_RUNS, MERGED_UNITS,
     ONE_CLASS, ROW_UNITS, SMOOTHED_UNITS, SORTED_CLASSES, TOO_FEW, block_lengths, block_of_rows,
     classical_rows, classical_warps, group_blocks, group_rows, known_values, long_values, merged_rows,
-    most_sorted, node_lanes, product_lengths, product_rows, row_entries, row_threads, smoothed_rows,
-    sorted_rows,
+    most_sorted, near_null_rows, node_lanes, product_lengths, product_rows, row_entries, row_threads,
+    smoothed_rows, sorted_rows,
 };
 pub(super) use triangular::{TRIANGULAR, rows_in_turn, triangular};
 
@@ -130,6 +130,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         | "classical.cu"
         | "coarsen.cu"
         | "group_inverses.cu"
+        | "near_null.cu"
         | "smoothed_rows.cu"
         | "spadd.cu"
         | "spgemm.cu"
@@ -234,6 +235,7 @@ pub(super) fn rounds_as_written(unit: &Unit) -> bool {
             | "classical.cu"
             | "coarsen.cu"
             | "group_inverses.cu"
+            | "near_null.cu"
             | "smoothed_rows.cu"
             | "grid_linear.cu"
             | "spadd.cu"

@@ -96,6 +96,10 @@ const PARTS: u32 = 8;
 const CLASSICAL: [(u32, u32); 2] = [(128, 128), (1024, 32)];
 pub(in crate::backend::cuda) const CLASSICAL_UNITS: [u32; 2] = [1, 2];
 
+/// Threads of a block in which each takes a group of unknowns: there are some thousands of groups, and each waits for its
+/// memory.
+const NEAR_NULL_THREADS: u32 = 64;
+
 /// Lanes per small dense matrix in a product. Most matrices have 8 rows.
 const BLOCK_LANES: u32 = 8;
 
@@ -107,6 +111,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             vec![("THREADS", THREADS), ("MOST_OF_BLOCK", MOST_OF_BLOCK), ("LANES", NODE_LANES)]
         }
         "coarsen.cu" => vec![("THREADS", THREADS)],
+        "near_null.cu" => vec![("THREADS", NEAR_NULL_THREADS)],
         "classical.cu" => {
             let (places, threads) = CLASSICAL[unit.size_class().saturating_sub(1) as usize];
             vec![("THREADS", threads), ("PLACES", places)]
@@ -263,6 +268,11 @@ pub(in crate::backend::cuda) fn node_lanes(chip: Chip, nodes: usize) -> Shape {
 /// Returns a launch with a thread per row, for classical coarsening.
 pub(in crate::backend::cuda) fn classical_rows(chip: Chip, rows: usize) -> Shape {
     striding(chip, rows, 1, CLASSICAL[0].1).class(CLASSICAL_UNITS[0])
+}
+
+/// Returns a launch with a thread per row or group of unknowns, for near-null vectors.
+pub(in crate::backend::cuda) fn near_null_rows(chip: Chip, rows: usize) -> Shape {
+    striding(chip, rows, 1, NEAR_NULL_THREADS).class(ONE_CLASS)
 }
 
 /// Returns a launch with a warp per row, for the interpolation of classical coarsening with small or large tables.
