@@ -30,13 +30,16 @@ use num_traits::Float;
 const STEPS: usize = 10;
 const ABOVE: f64 = 1.1;
 
+/// A tentative prolongation, its bases, and the near-null vectors that it represents.
+pub(super) type OfVectors<'a, T, B> = (&'a Csr<T, B>, &'a Bases<T, B>, &'a Vectors<T, B>);
+
 /// The smoothed prolongation for several near-null vectors: `q` is the tentative one, with `bases`.
 pub(super) fn smoothed<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
     nodes: &Nodes<B>,
     strong: CsrPattern<'_, B>,
-    (q, bases, vectors): (&Csr<T, B>, &Bases<T, B>, &Vectors<T, B>),
+    (q, bases, vectors): OfVectors<'_, T, B>,
 ) -> Result<Csr<T, B>> {
     let Some(nodes) = &nodes.0 else {
         return multiply(backend, &damping(backend, a, strong, OMEGA)?, q);
