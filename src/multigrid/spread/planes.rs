@@ -7,6 +7,7 @@ use crate::backend::{
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, Dia};
 use crate::multigrid::MultigridBackend;
+use crate::parallel::prelude::*;
 use crate::parallel::{both, of_stretches};
 use crate::scalar::{Scalar, bytes_of, elements_of};
 use crate::spread::Edge;
@@ -90,8 +91,8 @@ pub(super) struct Slab<S: Scalar, B: MultigridBackend> {
     ends: Vec<(usize, Vec<S>)>,
 }
 
-/// Rows per task.
-const TASK: usize = 1 << 12;
+/// Rows per task, in whole sections.
+const TASK: usize = DIA_SECTION << 7;
 
 /// Some rows of an [`Edge`].
 pub(super) struct EdgePiece<S> {
@@ -127,9 +128,9 @@ impl<S: Scalar> EdgePiece<S> {
         for &length in pieces.iter().flat_map(|piece| &piece.lengths) {
             offsets.push(offsets[offsets.len() - 1] + length as usize);
         }
-        let rows: Vec<u32> = pieces.iter().flat_map(|piece| piece.rows.iter().copied()).collect();
-        let indices = pieces.iter().flat_map(|piece| piece.columns.iter().copied()).collect();
-        let entries = pieces.iter().flat_map(|piece| piece.entries.iter().copied()).collect();
+        let rows = pieces.iter().map(|piece| &piece.rows[..]).collect::<Vec<_>>().concat();
+        let indices = pieces.iter().map(|piece| &piece.columns[..]).collect::<Vec<_>>().concat();
+        let entries = pieces.iter().map(|piece| &piece.entries[..]).collect::<Vec<_>>().concat();
         Ok(Edge { a: Csr::from_parts(rows.len(), columns, offsets, indices, entries)?, rows })
     }
 }
@@ -311,14 +312,24 @@ impl<S: Scalar, B: MultigridBackend> Slab<S, B> {
             copied((plane, 0), (&mut own, number * points), points);
         }
         let got = communicator.gather(bytes_of(&own).to_vec())?;
-        let mut whole = vec![no_entry(); grid_values(self.planes.whole, self.neighbours)];
-        for ((bytes, rows), planes) in got.iter().zip(self.planes.parts()).zip(&self.planes.counts) {
-            let theirs = elements_of::<S>(bytes);
+        let theirs: Vec<Vec<S>> = got.iter().map(|bytes| elements_of(bytes)).collect();
+        for (theirs, planes) in theirs.iter().zip(&self.planes.counts) {
             if theirs.len() != grid_values(self.planes.grid(*planes), self.neighbours) {
                 return Err(cut_short());
             }
-            copied((&theirs, 0), (&mut whole, rows.start), rows.len());
         }
+        let (parts, all) = (self.planes.parts(), self.planes.whole.points());
+        let mut whole = vec![no_entry(); grid_values(self.planes.whole, self.neighbours)];
+        whole.par_chunks_mut(TASK * count).enumerate().for_each(|(task, values)| {
+            for row in task * TASK..((task + 1) * TASK).min(all) {
+                let rank = parts.partition_point(|rows| rows.end <= row);
+                let read = first_place(row - parts[rank].start, count);
+                let write = first_place(row - task * TASK, count);
+                for k in (0..count).map(|k| k * DIA_SECTION) {
+                    values[write + k] = theirs[rank][read + k];
+                }
+            }
+        });
         Ok(whole)
     }
 }
