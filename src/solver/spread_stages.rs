@@ -25,6 +25,7 @@ use std::sync::Arc;
 pub(super) struct Sources<'a, T: Solvable, B: SolverBackend> {
     pub(super) block: Block<T, B>,
     pub(super) edge: Edge<T>,
+    #[allow(clippy::type_complexity)]
     pub(super) on_host: &'a dyn Fn(&Block<T, B>, &Edge<T>) -> Result<Csr<T>>,
 }
 
