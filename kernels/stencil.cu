@@ -1,7 +1,7 @@
 // Matrices of constant-coefficient stencils on a box of points, row by row as CSR: `diagonal` in the middle, `other` at
 // the neighbours, which are those along the axes (7-point) or, if `box` is not 0, all around (27-point). Point (x, y,
 // z) is row x + nx * (y + ny * z). They are generated on the device, for measurements, and for tests of matrices that
-// are too large to copy.
+// are too large to copy: `rows` rows from row `begin` on, which one of several ranks has.
 //
 // Constants: SCALAR, OFFSET (u32 or u64), THREADS.
 #include "complex.cuh"
@@ -25,18 +25,21 @@ template <typename Visit> DEVICE void neighbours(Point p, u32 nx, u32 ny, u32 nz
             }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) stencil_lengths(u32 nx, u32 ny, u32 nz, u32 box, u32* lengths) {
-    EACH(row, u64(nx) * ny * nz) {
+extern "C" __global__ void __launch_bounds__(THREADS)
+stencil_lengths(u32 nx, u32 ny, u32 nz, u64 begin, u64 rows, u32 box, u32* lengths) {
+    EACH(i, rows) {
         u32 length = 0;
-        neighbours(point_of(row, nx, ny), nx, ny, nz, box, [&](u64) { length++; });
-        lengths[row] = length;
+        neighbours(point_of(begin + i, nx, ny), nx, ny, nz, box, [&](u64) { length++; });
+        lengths[i] = length;
     }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-stencil_fill(u32 nx, u32 ny, u32 nz, u32 box, SCALAR diagonal, SCALAR other, const OFFSET* offsets, u32* columns, SCALAR* values) {
-    EACH(row, u64(nx) * ny * nz) {
-        u64 at = offsets[row];
+stencil_fill(u32 nx, u32 ny, u32 nz, u64 begin, u64 rows, u32 box, SCALAR diagonal, SCALAR other, const OFFSET* offsets,
+             u32* columns, SCALAR* values) {
+    EACH(i, rows) {
+        const u64 row = begin + i;
+        u64 at = offsets[i];
         neighbours(point_of(row, nx, ny), nx, ny, nz, box, [&](u64 column) {
             columns[at] = u32(column);
             values[at] = column == row ? diagonal : other;

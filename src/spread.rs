@@ -1,11 +1,15 @@
 //! Distributed matrices, whose rows are divided among several ranks.
 
 mod halo;
+mod split;
 
 #[cfg(all(unix, feature = "ranks", feature = "cli"))]
 pub(crate) use halo::balanced;
-pub(crate) use halo::{Edge, asked_for, halo_beyond, halo_of, own_columns};
+#[cfg(all(unix, feature = "ranks", feature = "cli"))]
+pub(crate) use halo::halo_of;
+pub(crate) use halo::{asked_for, halo_beyond};
 pub use halo::{balanced_parts, even_parts, halo_sizes};
+pub(crate) use split::{Edge, among_all, joined_rows, own_columns, rows_on, split};
 
 use crate::backend::{
     Backend, ChebyshevStep, Communicator, Conversions, DotWith, ExchangePlan, HaloProduct, Host, KrylovSteps,
@@ -15,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::lock::lock;
 use crate::matrix::Csr;
 use crate::operator::{ChebyshevProduct, FusedParts, LinearOperator, plain_residual};
-use crate::parallel::both;
+use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 use std::fmt;
 use std::ops::Range;
@@ -45,8 +49,8 @@ pub struct Spread<T: Scalar, B: Backend, C> {
     asked: B::Vec<u32>,
     /// The same entries, grouped by the pieces in which p is computed, if the communicator has fused steps.
     sends: Option<Sends<B>>,
-    /// A one for each requested entry, in its row: for products with A^T, which add the received values there.
-    back: Csr<T, B>,
+    /// For products with A^T.
+    back: Back<T, B>,
     /// The exchange in the opposite direction.
     reversed: ExchangePlan,
     buffers: Mutex<Buffers<T, B>>,
@@ -73,108 +77,67 @@ impl<T: Scalar, B: Backend, C> fmt::Debug for Spread<T, B, C> {
 }
 
 impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spread<T, B, C> {
-    /// This rank's rows of `a`, which every rank has as a whole; `rows` are the rows of each rank.
+    /// This rank's rows of `a`, which every rank has as a whole; `rows` are the rows of each rank. Rows of other ranks
+    /// may be empty.
     ///
     /// # Errors
     /// Unless A is square and the rows of all ranks follow one another and are all of A's; if memory runs out, and if
     /// the device or another rank fails.
     pub fn new(backend: &B, communicator: C, a: &Csr<T, Host>, rows: &[Range<usize>]) -> Result<Self> {
-        Self::stored(backend, communicator, a, rows, |own| Ok(Box::new(own)))
-    }
-
-    /// As [`Spread::new`], with the block of this rank's own columns in the format that `store` returns.
-    ///
-    /// # Errors
-    /// As [`Spread::new`], and errors of `store`.
-    pub fn stored(
-        backend: &B,
-        communicator: C,
-        a: &Csr<T, Host>,
-        rows: &[Range<usize>],
-        store: impl FnOnce(Csr<T, B>) -> Result<Box<dyn LinearOperator<T, B>>>,
-    ) -> Result<Self> {
-        let part = communicator.part();
-        check_square(a, rows, communicator.parts())?;
-        let asked = (0..rows.len()).map(|other| {
-            let halo = halo_of(a, &rows[other]);
-            halo.into_iter().filter(|&column| rows[part].contains(&(column as usize))).collect()
-        });
-        let asked = asked.collect();
-        Self::split(backend, communicator, (a, &rows[part]), (rows, asked), store)
-    }
-
-    /// As [`Spread::stored`], but each rank needs only its own rows of `a`; the others are empty.
-    ///
-    /// # Errors
-    /// As [`Spread::stored`].
-    pub fn stored_rows(
-        backend: &B,
-        communicator: C,
-        a: &Csr<T, Host>,
-        rows: &[Range<usize>],
-        store: impl FnOnce(Csr<T, B>) -> Result<Box<dyn LinearOperator<T, B>>>,
-    ) -> Result<Self> {
-        check_square(a, rows, communicator.parts())?;
+        Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+        check_parts(a.rows(), rows, communicator.parts())?;
         let own = &rows[communicator.part()];
-        let asked = asked_for(&communicator, &halo_of(a, own), rows)?;
-        Self::split(backend, communicator, (a, own), (rows, asked), store)
+        Self::of_rows(backend, communicator, (a, own), rows)
     }
 
     /// The operator of some rows of a matrix whose columns are distributed as in `columns`. `local` has only these
     /// rows, with global column indices.
     ///
     /// # Errors
-    /// As [`Spread::stored`].
+    /// As [`Spread::new`].
     pub(crate) fn local(
         backend: &B,
         communicator: C,
         local: &Csr<T, Host>,
         columns: &[Range<usize>],
     ) -> Result<Self> {
-        let rows = 0..local.rows();
-        let asked =
-            asked_for(&communicator, &halo_beyond(local, &rows, &columns[communicator.part()]), columns)?;
-        Self::split(backend, communicator, (local, &rows), (columns, asked), |own| Ok(Box::new(own)))
+        Self::of_rows(backend, communicator, (local, &(0..local.rows())), columns)
     }
 
-    fn split(
+    fn of_rows(
         backend: &B,
         communicator: C,
         (a, rows): (&Csr<T, Host>, &Range<usize>),
-        (columns, asked): (&[Range<usize>], Vec<Vec<u32>>),
-        store: impl FnOnce(Csr<T, B>) -> Result<Box<dyn LinearOperator<T, B>>>,
+        columns: &[Range<usize>],
     ) -> Result<Self> {
-        let mine = &columns[communicator.part()];
-        let own = store(own_columns(a, rows, mine)?.into_backend(backend)?)?;
-        Self::joined(backend, communicator, own, &Edge::of(a, rows, mine)?, (columns, asked))
+        let (own, edge) = split(&Host, a, rows, &columns[communicator.part()])?;
+        Self::joined(backend, communicator, Box::new(own.into_backend(backend)?), &edge, columns)
     }
 
-    /// The operator of the own columns and the others. `asked` has, for each rank, which of this rank's columns it
-    /// needs, ascending ([`asked_for`]).
+    /// The operator of the own columns and of the entries beside them. `columns` are the columns of each rank.
+    ///
+    /// # Errors
+    /// As [`Spread::new`].
     pub(crate) fn joined(
         backend: &B,
         communicator: C,
         own: Box<dyn LinearOperator<T, B>>,
         edge: &Edge<T>,
-        (columns, asked_by): (&[Range<usize>], Vec<Vec<u32>>),
+        columns: &[Range<usize>],
     ) -> Result<Self> {
         Error::check_dimension("parts", communicator.parts(), columns.len())?;
-        let mine = &columns[communicator.part()];
-        let owner = |column: usize| columns.partition_point(|columns| columns.end <= column);
-        let mut plan = ExchangePlan { send: vec![0; columns.len()], receive: vec![0; columns.len()] };
+        let (mine, halo) = (&columns[communicator.part()], edge.halo());
+        let place = |column: usize| halo.partition_point(|&other| (other as usize) < column);
         // The columns ascend, so they are in the order of ranks.
-        let halo = halo_beyond(&edge.a, &(0..edge.a.rows()), mine);
-        halo.iter().for_each(|&column| plan.receive[owner(column as usize)] += 1);
+        let receive = columns.iter().map(|columns| place(columns.end) - place(columns.start)).collect();
+        let mut plan = ExchangePlan { send: vec![0; columns.len()], receive };
         let mut asked = Vec::new();
-        for (other, theirs) in
-            asked_by.into_iter().enumerate().filter(|&(other, _)| other != communicator.part())
-        {
-            plan.send[other] = theirs.len();
-            asked.extend(theirs.into_iter().map(|column| column - mine.start as u32));
+        for (other, theirs) in asked_for(&communicator, &halo, columns)?.into_iter().enumerate() {
+            if other != communicator.part() {
+                plan.send[other] = theirs.len();
+                asked.extend(theirs.into_iter().map(|column| column - mine.start as u32));
+            }
         }
-        let others = columns_of(&edge.a, &(0..edge.a.rows()), halo.len(), |column| {
-            halo.binary_search(&column).ok().map(|place| place as u32)
-        })?;
         let inner = communicator.waits() && !communicator.is_fused();
         let buffers = Buffers {
             send: backend.zeros(asked.len())?,
@@ -184,21 +147,15 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
             x: backend.zeros(if inner { edge.rows.len() } else { 0 })?,
             share: backend.zeros(1)?,
         };
-        let mut places: Vec<u32> = (0..asked.len() as u32).collect();
-        places.sort_by_key(|&place| asked[place as usize]);
-        let mut starts = vec![0; mine.len() + 1];
-        asked.iter().for_each(|&row| starts[row as usize + 1] += 1);
-        (0..mine.len()).for_each(|row| starts[row + 1] += starts[row]);
-        let back = Csr::from_parts(mine.len(), asked.len(), starts, places, vec![T::one(); asked.len()])?;
         let reversed = ExchangePlan { send: plan.receive.clone(), receive: plan.send.clone() };
         communicator.prepare_exchange::<T>(backend, &plan)?;
         communicator.prepare_exchange::<T>(backend, &reversed)?;
         let sends = communicator.prepare_sends::<T>(backend, &asked, mine.len())?;
         Ok(Self {
             own,
-            others: others.into_backend(backend)?,
+            others: numbered(&edge.a, &halo)?.into_backend(backend)?,
             boundary: backend.upload(edge.rows.clone())?,
-            back: back.into_backend(backend)?,
+            back: Back::new(backend, &asked)?,
             communicator,
             plan,
             reversed,
@@ -210,16 +167,51 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
     }
 }
 
-/// Refuses row ranges that do not follow one another or do not cover a square matrix.
-fn check_square<T: Scalar>(a: &Csr<T>, rows: &[Range<usize>], parts: usize) -> Result<()> {
-    Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+/// What adds the values that other ranks send back to the entries that they asked for, in products with A^T.
+struct Back<T: Scalar, B: Backend> {
+    /// The entries that others ask for, ascending, and for each of them a row with a one for each who asks.
+    rows: B::Vec<u32>,
+    ones: Csr<T, B>,
+    /// The entries of y at these rows.
+    y: Mutex<B::Vec<T>>,
+}
+
+impl<T: Scalar, B: Products + Primitives> Back<T, B> {
+    fn new(backend: &B, asked: &[u32]) -> Result<Self> {
+        let mut places: Vec<u32> = (0..asked.len() as u32).collect();
+        places.sort_by_key(|&place| asked[place as usize]);
+        let (mut rows, mut starts): (Vec<u32>, Vec<usize>) = (Vec::new(), Vec::new());
+        for (number, &place) in places.iter().enumerate() {
+            let row = asked[place as usize];
+            if rows.last() != Some(&row) {
+                rows.push(row);
+                starts.push(number);
+            }
+        }
+        starts.push(asked.len());
+        let ones = vec![T::one(); asked.len()];
+        let ones = Csr::from_parts(rows.len(), asked.len(), starts, places, ones)?.into_backend(backend)?;
+        let y = Mutex::new(backend.zeros(rows.len())?);
+        Ok(Self { rows: backend.upload(rows)?, ones, y })
+    }
+
+    fn add(&self, backend: &B, sent: &B::Slice<T>, y: &mut B::Slice<T>) -> Result<()> {
+        let mut here = lock(&self.y);
+        backend.gather::<T, u32>(y, &self.rows, &mut here)?;
+        self.ones.product_op(backend, Op::None, T::one(), sent, T::one(), &mut here)?;
+        backend.scatter::<T, u32>(&here, &self.rows, y)
+    }
+}
+
+/// Refuses ranges of rows that do not follow one another or are not all of `n` rows.
+pub(crate) fn check_parts(n: usize, rows: &[Range<usize>], parts: usize) -> Result<()> {
     Error::check_dimension("parts", parts, rows.len())?;
     let mut end = 0;
     for rows in rows {
         Error::check_dimension("first row of a rank", end, rows.start)?;
         end = rows.end.max(rows.start);
     }
-    Error::check_dimension("rows of all ranks", a.rows(), end)
+    Error::check_dimension("rows of all ranks", n, end)
 }
 
 impl<T: Scalar, B: Backend + VectorOps, C> Spread<T, B, C> {
@@ -242,25 +234,18 @@ impl<T: Scalar, B: Backend + VectorOps, C> Spread<T, B, C> {
     }
 }
 
-/// The entries of some rows in the columns that `place` renumbers, in the same order.
-fn columns_of<T: Scalar>(
-    a: &Csr<T, Host>,
-    rows: &Range<usize>,
-    columns: usize,
-    place: impl Fn(u32) -> Option<u32>,
-) -> Result<Csr<T, Host>> {
-    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-    for row in rows.clone() {
-        let (line, entries) = a.row(row);
-        for (&column, &value) in both(line, entries) {
-            if let Some(place) = place(column) {
-                indices.push(place);
-                values.push(value);
-            }
-        }
-        offsets.push(values.len());
-    }
-    Csr::from_parts(rows.len(), columns, offsets, indices, values)
+/// The same entries with columns numbered by their places in the halo.
+fn numbered<T: Scalar>(a: &Csr<T, Host>, halo: &[u32]) -> Result<Csr<T, Host>> {
+    let parts = a.parts();
+    let place = |column: &u32| halo.partition_point(|other| other < column) as u32;
+    let indices = parts.indices.par_iter().with_min_len(1 << 12).map(place).collect();
+    Ok(Csr::from_parts_unchecked(
+        a.rows(),
+        halo.len(),
+        parts.offsets.copied(&Host)?,
+        indices,
+        parts.values.to_vec(),
+    ))
 }
 
 impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spread<T, B, C> {
@@ -335,7 +320,7 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
             self.communicator.begin_exchange(backend, &self.reversed, halo)?;
             self.own.product_op(backend, op, alpha, x, beta, y)?;
             self.communicator.exchange(backend, &self.reversed, halo, send)?;
-            return self.back.product_op(backend, Op::None, T::one(), send, T::one(), y);
+            return self.back.add(backend, send, y);
         }
         if self.communicator.is_fused() {
             self.communicator.begin_exchange_of(backend, &self.plan, x, &self.asked)?;

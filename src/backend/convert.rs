@@ -2,11 +2,12 @@
 //! with [`Primitives`], once for all backends. The steps here only copy entries, so values keep every bit.
 
 use super::{
-    CompressedSteps, CooParts, CsrParts, DiaParts, EllParts, JdsParts, OffsetsRef, Primitives, RowOrderRef,
-    SellParts,
+    CompressedSteps, CooParts, CsrParts, CsrPattern, DiaParts, EllParts, JdsParts, Offsets, OffsetsRef,
+    Primitives, RowOrderRef, SellParts,
 };
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar};
+use std::ops::Range;
 
 /// The diagonals of a matrix that have at least one entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -138,6 +139,29 @@ pub trait Conversions: Primitives + CompressedSteps {
     ) -> Result<()>;
 
     // ---- entries ----
+
+    /// `beyond[i]` = the number of entries in row `rows.start + i` in columns outside of `own`.
+    fn entries_beyond(
+        &self,
+        a: CsrPattern<'_, Self>,
+        rows: Range<usize>,
+        own: Range<usize>,
+        beyond: &mut Self::Slice<u32>,
+    ) -> Result<()>;
+
+    /// Divides some rows into their entries in the columns `own`, which are numbered from 0 then, and the others, which
+    /// keep their columns. `before[i]` is the number of other entries in the first i of these rows; its last element is
+    /// that of all rows. Offsets of the others are `before`.
+    #[allow(clippy::type_complexity)]
+    fn split_columns<V: Element>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        rows: Range<usize>,
+        own: Range<usize>,
+        before: &Self::Slice<u64>,
+        ours: (&mut Offsets<Self>, &mut Self::Slice<u32>, &mut Self::Slice<V>),
+        others: (&mut Self::Slice<u32>, &mut Self::Slice<V>),
+    ) -> Result<()>;
 
     /// Copies the entries `skip..` of every row, written at `offsets`, as (rows, columns, values): the COO part of
     /// hybrid.

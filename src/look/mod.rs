@@ -40,9 +40,10 @@ mod transposed;
 mod words;
 
 pub use columns::Columns;
-pub(crate) use diagonal::has_positive_diagonal;
+pub(crate) use diagonal::{first_without_inverse, has_positive_diagonal};
 pub use methods::{Fit, MethodFit};
 pub use structure::{Structure, Triangle};
+pub(crate) use transposed::Defects;
 pub use transposed::Transposed;
 
 /// The symmetry of a matrix.

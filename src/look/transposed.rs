@@ -25,23 +25,15 @@ impl Transposed {
     /// # Errors
     /// If the matrix is not square, if memory runs out, or if the device fails.
     pub fn of<V: Scalar, B: RowFacts>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
-        Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
-        let mut found = backend.zeros(3)?;
-        backend.csr_symmetry::<V, V>(a.parts(), &mut found)?;
-        let mut most = [V::Real::default(); 3];
-        backend.read(&found, &mut most)?;
-        let [largest, plain, hermitian] = most.map(Real::to_f64);
-        let relative = |defect: f64| if largest > 0.0 { defect / largest } else { 0.0 };
-        let (asymmetry, hermitian_defect) = (relative(plain), relative(hermitian));
-        let [mut symmetric, mut hermitian] = [asymmetry, hermitian_defect].map(|defect| defect <= ROUNDING);
-        if symmetric && asymmetry > 0.0 || hermitian && hermitian_defect > 0.0 {
+        let mut told = Defects::of(backend, a)?.relative();
+        if told.symmetric && told.asymmetry > 0.0 || told.hermitian && told.hermitian_defect > 0.0 {
             // Entries of rows in small units hardly count relative to the largest entry of all, so each difference is
             // compared with its own rows.
             let facts = Facts::of(&a.to_host(backend)?);
-            symmetric &= facts.is_symmetric();
-            hermitian &= facts.is_hermitian();
+            told.symmetric &= facts.is_symmetric();
+            told.hermitian &= facts.is_hermitian();
         }
-        Ok(Self { asymmetry, hermitian_defect, symmetric, hermitian })
+        Ok(told)
     }
 
     /// As [`Facts::is_symmetric`].
@@ -52,5 +44,40 @@ impl Transposed {
     /// As [`Facts::is_hermitian`].
     pub fn is_hermitian(&self) -> bool {
         self.hermitian
+    }
+}
+
+/// The largest |a_ij|, |a_ij - a_ji| and |a_ij - conj(a_ji)| so far: of a block, then of the entries beside it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Defects(pub(crate) [f64; 3]);
+
+impl Defects {
+    /// Those of a square matrix, in the memory of any backend.
+    pub(crate) fn of<V: Scalar, B: RowFacts>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
+        Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+        if a.rows() == 0 {
+            return Ok(Self([0.0; 3]));
+        }
+        let mut found = backend.zeros(3)?;
+        backend.csr_symmetry::<V, V>(a.parts(), &mut found)?;
+        let mut most = [V::Real::default(); 3];
+        backend.read(&found, &mut most)?;
+        Ok(Self(most.map(Real::to_f64)))
+    }
+
+    /// Compares another entry with its mirror image.
+    pub(crate) fn compare<T: Scalar>(&mut self, entry: T, mirrored: T) {
+        let defects = [entry.abs(), (entry - mirrored).abs(), (entry - mirrored.conj()).abs()];
+        for (most, defect) in self.0.iter_mut().zip(defects) {
+            *most = most.max(defect.to_f64());
+        }
+    }
+
+    pub(crate) fn relative(self) -> Transposed {
+        let [largest, plain, hermitian] = self.0;
+        let relative = |defect: f64| if largest > 0.0 { defect / largest } else { 0.0 };
+        let (asymmetry, hermitian_defect) = (relative(plain), relative(hermitian));
+        let [symmetric, hermitian] = [asymmetry, hermitian_defect].map(|defect| defect <= ROUNDING);
+        Transposed { asymmetry, hermitian_defect, symmetric, hermitian }
     }
 }

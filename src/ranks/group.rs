@@ -11,7 +11,7 @@ use super::window::Window;
 use crate::backend::{Communicator, ExchangePlan, Host};
 use crate::error::{Error, Result};
 use crate::lock::lock;
-use crate::scalar::{Element, Scalar};
+use crate::scalar::{Element, Scalar, bytes_of, bytes_of_mut};
 use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -277,27 +277,15 @@ impl Group {
         receive: &mut [E],
     ) -> Result<()> {
         plan.check(self.ranks(), send.len(), receive.len())?;
-        let send: Vec<&[u8]> = pieces(send, &plan.send).into_iter().map(bytes).collect();
+        let send: Vec<&[u8]> = pieces(send, &plan.send).into_iter().map(bytes_of).collect();
         let mut receive: Vec<&mut [u8]> =
-            pieces_mut(receive, &plan.receive).into_iter().map(bytes_mut).collect();
+            pieces_mut(receive, &plan.receive).into_iter().map(bytes_of_mut).collect();
         self.move_bytes(&send, &mut receive)
     }
 
     fn move_bytes(&self, send: &[&[u8]], receive: &mut [&mut [u8]]) -> Result<()> {
         lock(&self.0.carrier).exchange(send, receive)
     }
-}
-
-/// The bytes of numbers.
-fn bytes<T: Element>(values: &[T]) -> &[u8] {
-    // SAFETY: an element is plain bits without padding: a float, an integer or two floats. Bytes need no alignment.
-    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
-}
-
-/// The bytes of numbers, mutable.
-fn bytes_mut<T: Element>(values: &mut [T]) -> &mut [u8] {
-    // SAFETY: as in `bytes`; any bits of the right length are a valid element.
-    unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size_of_val(values)) }
 }
 
 /// Cuts a slice into pieces of these lengths.
@@ -341,7 +329,7 @@ impl Communicator<Host> for Group {
 
     fn begin_exchange<T: Scalar>(&self, _backend: &Host, plan: &ExchangePlan, send: &[T]) -> Result<()> {
         plan.check(self.ranks(), send.len(), plan.receive.iter().sum())?;
-        let send: Vec<&[u8]> = pieces(send, &plan.send).into_iter().map(bytes).collect();
+        let send: Vec<&[u8]> = pieces(send, &plan.send).into_iter().map(bytes_of).collect();
         lock(&self.0.carrier).begin(&send);
         Ok(())
     }

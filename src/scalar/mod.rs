@@ -6,9 +6,11 @@ use num_traits::{Float, NumAssign};
 use std::fmt::{Debug, Display, LowerExp};
 use std::ops::Neg;
 
+mod bytes;
 mod combine;
 mod symmetry;
 
+pub(crate) use bytes::{bytes_of, bytes_of_mut, elements_of};
 pub use combine::{Combine, Max, Min, Number, Sum};
 pub use symmetry::Symmetry;
 

@@ -7,13 +7,13 @@ use super::choice::AS_ASKED;
 use super::diagonal::column_norms;
 use super::names::{AUTO, Method, Precision, PreconditionerChoice as Name, Reorder};
 use super::report::Decision;
-use crate::backend::{Communicator, Host, Space};
+use crate::backend::{Communicator, Space};
 use crate::error::{Error, Result};
 use crate::graph::{self, Permutation};
 use crate::matrix::Csr;
 use crate::report::count;
 use crate::scalar::Scalar;
-use crate::spread::{balanced_parts, halo_of, halo_sizes};
+use crate::spread::{Edge, balanced_parts, halo_sizes};
 use std::ops::Range;
 
 /// The caller's order is kept if the halos have at most this fraction of the unknowns: finding another order takes as
@@ -53,21 +53,13 @@ pub struct Share {
     pub halo: usize,
 }
 
-/// Returns the number of rows, nonzeros and halo entries of each rank. With `own_alone` each rank has only its own
-/// rows, and the numbers are gathered.
+/// Gathers the number of rows, nonzeros and halo entries of each rank. This rank has a block and the entries beside it.
 pub(super) fn shares<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     space: &Space<B, C>,
-    (a, ranges): (&Csr<T>, &[Range<usize>]),
-    own_alone: bool,
+    (own, edge): (&Csr<T, B>, &Edge<T>),
+    ranges: &[Range<usize>],
 ) -> Result<Vec<Share>> {
-    let entries = |rows: &Range<usize>| rows.clone().map(|row| a.row(row).0.len()).sum::<usize>();
-    if !own_alone {
-        let all = ranges.iter().zip(halo_sizes(a, ranges));
-        let share = |(rows, halo)| Share { rows: Range::len(rows), nonzeros: entries(rows), halo };
-        return Ok(all.map(share).collect());
-    }
-    let own = &ranges[space.communicator().part()];
-    let words = [entries(own) as u64, halo_of(a, own).len() as u64];
+    let words = [(own.nonzeros() + edge.a.nonzeros()) as u64, edge.halo().len() as u64];
     let all = space.communicator().gather(words.iter().flat_map(|word| word.to_le_bytes()).collect())?;
     let share = |(rows, bytes): (&Range<usize>, Vec<u8>)| {
         let word = |k: usize| bytes.as_chunks().0.get(k).map_or(0, |word| u64::from_le_bytes(*word) as usize);
@@ -88,7 +80,8 @@ pub(super) fn of_all<B: SolverBackend, C: Communicator<B>>(
     Ok(numbers.into_iter().find(|&value| value <= 0.0))
 }
 
-/// Returns the norms of the columns that belong to this rank, computed over the rows of all ranks.
+/// Returns the norms of the columns that belong to this rank, computed over the rows of all ranks. `a` has this rank's
+/// rows.
 pub(super) fn weights<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     space: &Space<B, C>,
     (a, ranges): (&Csr<T>, &[Range<usize>]),
@@ -106,11 +99,6 @@ pub(super) fn weights<T: Scalar, B: SolverBackend, C: Communicator<B>>(
             .for_each(|(norm, word)| *norm = norm.hypot(f64::from_le_bytes(*word)));
     }
     Ok(norms)
-}
-
-/// Copies some rows of a matrix; column indices stay global.
-pub(super) fn local_rows<T: Scalar>(a: &Csr<T>, rows: &Range<usize>) -> Result<Csr<T>> {
-    a.window(&Host, rows.clone())
 }
 
 /// Waits until all ranks have finished a step, and returns this rank's result. If one rank failed, all return an error.

@@ -4,6 +4,7 @@ use super::SolverBackend;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Real, Scalar};
+use crate::spread::{Edge, joined_rows};
 
 /// Returns whether the sum of squares is finite, which proves that all entries are; it may overflow even if they are.
 fn seems_finite<T: Scalar, B: SolverBackend>(backend: &B, values: &B::Slice<T>) -> Result<bool> {
@@ -20,21 +21,35 @@ pub(super) fn check_matrix<T: Scalar, B: SolverBackend>(backend: &B, a: &Csr<T, 
     if seems_finite(backend, a.parts().values)? {
         return Ok(());
     }
-    let a = a.to_host(backend)?;
-    check_rows(&a, 0..a.rows())
+    check_rows(&a.to_host(backend)?, 0)
 }
 
-/// [`check_matrix`] for some rows of a matrix on the host.
+/// [`check_matrix`] for the rows of a rank, which are divided; `first` is the index of the first of them.
 ///
 /// # Errors
-/// If there is such an entry.
-pub(super) fn check_rows<T: Scalar>(a: &Csr<T>, rows: std::ops::Range<usize>) -> Result<()> {
-    for row in rows {
+/// As [`check_matrix`].
+pub(super) fn check_part<T: Scalar, B: SolverBackend>(
+    backend: &B,
+    (own, edge): (&Csr<T, B>, &Edge<T>),
+    first: usize,
+) -> Result<()> {
+    let beside = edge.a.parts().values.iter().all(|value| value.is_finite());
+    if beside && seems_finite(backend, own.parts().values)? {
+        return Ok(());
+    }
+    check_rows(&joined_rows(&own.to_host(backend)?, edge, first)?, first)
+}
+
+/// Refuses rows with an infinite or NaN entry; `first` is the index of the first of them.
+fn check_rows<T: Scalar>(a: &Csr<T>, first: usize) -> Result<()> {
+    for row in 0..a.rows() {
         let (columns, values) = a.row(row);
         if let Some(k) = values.iter().position(|value| !value.is_finite()) {
             return Err(Error::InvalidMatrix(format!(
-                "the entry in row {row}, column {} (from 0) is {}: infinities and NaN can't be solved with",
-                columns[k], values[k]
+                "the entry in row {}, column {} (from 0) is {}: infinities and NaN can't be solved with",
+                first + row,
+                columns[k],
+                values[k]
             )));
         }
     }

@@ -7,7 +7,7 @@ use super::near_null::NearNull;
 use crate::backend::{Communicator, Diagonals, OrderingPrice, Space};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
-use crate::multigrid::{Coarsening, LevelFacts, Multigrid, MultigridOptions};
+use crate::multigrid::{Coarsening, LevelFacts, Multigrid, MultigridOptions, PartOf};
 use crate::operator::LinearOperator;
 use crate::precondition::{BlockJacobi, Narrowed, Preconditioner};
 use crate::prices::multigrid::{
@@ -123,13 +123,13 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
         Ok(Some(Self { m, near_null: None, told, facts }))
     }
 
-    /// Sets up multigrid for a distributed matrix. This rank has the rows `here`, with global column indices, and `own`
-    /// is its diagonal block. If each node has one unknown, there is one hierarchy over all ranks; else each rank has a
-    /// hierarchy for its own block, without a description. With `grids_only`, returns `None` unless ranks have whole
-    /// planes of a grid.
+    /// Sets up multigrid for a distributed matrix, of which this rank has its block and the entries beside it, and on
+    /// the host if `rows` is called. If each node has one unknown, there is one hierarchy over all ranks; else each rank
+    /// has a hierarchy for its own block, without a description. With `grids_only`, returns `None` unless ranks have
+    /// whole planes of a grid.
     pub(super) fn spread<C: Communicator<B>>(
         space: &Space<B, C>,
-        (a, here, own): (&Csr<T>, &Range<usize>, &Csr<T, B>),
+        (own, edge, rows): PartOf<'_, T, B>,
         parts: &[Range<usize>],
         (choice, method): (MultigridChoice, Method),
         grids_only: bool,
@@ -144,7 +144,7 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
             return Ok(Some(Self { told: String::new(), facts: Vec::new(), ..alone }));
         }
         let options = options_of(choice, method);
-        let made = Multigrid::spread_with(space, (a, here, own), parts, &options, grids_only)?;
+        let made = Multigrid::spread_with(space, (own, edge, rows), parts, &options, grids_only)?;
         Ok(made.map(|m| {
             let (told, facts) = (format!("{}, of all ranks together", told(&m, 1)), m.facts().levels.clone());
             Self { m: Made::Full(Box::new(m)), near_null: None, told, facts }

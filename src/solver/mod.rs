@@ -98,7 +98,7 @@ pub(crate) use probe::range_around;
 pub use report::{Decision, Seconds, Solution, SolveReport, StageReport, Trail};
 #[cfg(all(unix, feature = "ranks"))]
 pub use rows::{RowsSolver, Told};
-pub use spread::SpreadSolver;
+pub use spread::{BuildSeconds, SpreadSolver};
 pub use watch::{Canceller, Progress};
 
 #[cfg(feature = "cuda")]

@@ -62,9 +62,7 @@ impl Builder {
         let own = together(group, checked(own, &parts))?;
         let in_place = !self.wants_the_whole(group, &own, &parts, nonzeros)?;
         let solver = if in_place {
-            let here = &parts[group.rank()];
-            let placed = own_rows_of_whole(own, here)?;
-            self.build_spread_rows(&Host, group.clone(), &placed, &parts)
+            self.build_spread_rows_on(&Host, group.clone(), own, &parts)
         } else {
             let a = whole(group, &own)?;
             drop(own);
@@ -273,18 +271,6 @@ fn checked<T: Solvable>(own: Csr<T>, parts: &[Range<usize>]) -> Result<Csr<T>> {
         own.columns()
     );
     Err(Error::InvalidMatrix(cause))
-}
-
-/// A matrix of the full size in which all other rows are empty.
-fn own_rows_of_whole<T: Solvable>(own: Csr<T>, here: &Range<usize>) -> Result<Csr<T>> {
-    let n = own.columns();
-    let mut offsets = vec![0; here.start + 1];
-    for row in 0..own.rows() {
-        offsets.push(offsets[here.start + row] + own.row(row).0.len());
-    }
-    offsets.resize(n + 1, own.nonzeros());
-    let (_, indices, values) = own.into_arrays(&Host)?;
-    Csr::from_parts(n, n, offsets, indices, values)
 }
 
 /// Bytes of free memory on this machine, if the system reports them.

@@ -1,19 +1,46 @@
 //! The sign of a matrix: Laplacians are assembled with a negative diagonal as often as with a positive one.
 
 use super::SolverBackend;
+use crate::backend::{Communicator, Space};
 use crate::error::Result;
-use crate::look::has_positive_diagonal;
+use crate::look::{first_without_inverse, has_positive_diagonal};
 use crate::matrix::Csr;
-use crate::scalar::Scalar;
+use crate::scalar::{Real, Scalar};
 use num_traits::Zero;
-use std::ops::Range;
 
 /// The reason why -A is stored.
 pub(super) const NEGATED: &str = "the diagonal is negative: -A (-x) = b is solved";
 
-/// Returns whether all diagonal entries of some rows of a matrix are negative.
-pub(super) fn has_negative_diagonal<T: Scalar>(a: &Csr<T>, mut rows: Range<usize>) -> bool {
-    rows.all(|i| a.get(i, i).is_some_and(|entry| entry.re() < T::Real::zero()))
+/// [`with_positive_diagonal`] for the rows of several ranks, given the block of each: none is replaced unless all are.
+pub(super) fn all_with_positive_diagonals<T: Scalar, B: SolverBackend, C: Communicator<B>>(
+    space: &Space<B, C>,
+    own: &mut Csr<T, B>,
+) -> Result<bool> {
+    let negated = own.rows() == 0 || with_positive_diagonal(space.backend(), own)?;
+    let all = space.count(negated)? == space.communicator().parts();
+    if negated && !all {
+        space.backend().scale_in_place(-T::one(), own.values_mut())?;
+    }
+    Ok(all)
+}
+
+/// The first diagonal entry of a block that is not positive; 0 if it is missing.
+pub(super) fn first_curvature<T: Scalar, B: SolverBackend>(
+    backend: &B,
+    own: &Csr<T, B>,
+) -> Result<Option<f64>> {
+    let Some(row) = first_without_inverse(backend, own)? else { return Ok(None) };
+    let entry = |a: &Csr<T>, place: usize, row: usize| {
+        let (columns, values) = a.row(place);
+        columns.binary_search(&(row as u32)).map_or(0.0, |k| values[k].re().to_f64())
+    };
+    let value = entry(&own.window(backend, row..row + 1)?, 0, row);
+    if value <= 0.0 {
+        return Ok(Some(value));
+    }
+    // A positive entry without a reciprocal hides what follows it.
+    let all = own.to_host(backend)?;
+    Ok((row..all.rows()).map(|row| entry(&all, row, row)).find(|&value| value <= 0.0))
 }
 
 /// Replaces A by -A if the whole diagonal of a Hermitian A is negative, so that conjugate gradients and multigrid also

@@ -4,7 +4,7 @@ use super::Solvable;
 use super::SolverBackend;
 use super::builder::Builder;
 use super::choice::{Candidate, Facts, GRIDS, Hierarchy, candidates};
-use super::consensus::{local_rows, together, weights};
+use super::consensus::{together, weights};
 use super::diagonal::Diagonal;
 use super::hierarchy::{Known, Levels, grids_pay};
 use super::names::{Method, Precision, PreconditionerChoice as Name};
@@ -12,63 +12,70 @@ use super::parted::{Block, Stage};
 use super::preconditioner::AnyPreconditioner;
 use super::report::{Decision, StageReport};
 use super::spread::SpreadSolver;
-use crate::backend::{Communicator, Host, PreconditionSteps};
+use crate::backend::{Communicator, PreconditionSteps};
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::multigrid::{seeming_grid, some_distances};
 use crate::operator::LinearOperator;
 use crate::precondition::Chebyshev;
-use std::ops::Range;
+use crate::spread::{Edge, among_all, joined_rows, own_columns};
 use std::sync::Arc;
 
+/// What stages are set up from: the block of this rank, the entries beside it, and what puts both together on the host.
+pub(super) struct Sources<'a, T: Solvable, B: SolverBackend> {
+    pub(super) block: Block<T, B>,
+    pub(super) edge: Edge<T>,
+    #[allow(clippy::type_complexity)]
+    pub(super) on_host: &'a dyn Fn(&Block<T, B>, &Edge<T>) -> Result<Csr<T>>,
+}
+
 impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
-    /// Sets up the stages. `given` says that rows of other ranks are empty in `a`.
+    /// Sets up the stages.
     pub(super) fn list(
         &mut self,
         wishes: &Builder,
-        (a, mut own): (&Csr<T, Host>, Block<T, B>),
-        given: bool,
+        mut sources: Sources<'_, T, B>,
         hermitian: bool,
     ) -> Result<()> {
-        let size = [a.rows(), a.columns(), self.shares().iter().map(|share| share.nonzeros).sum()];
+        let n = self.columns();
+        let size = [n, n, self.shares().iter().map(|share| share.nonzeros).sum()];
         let on_device = <B as PreconditionSteps>::IS_DEVICE;
         let mut facts = Facts::of(wishes, &self.options, size, (hermitian, on_device));
         facts.ranks = self.parts.len();
-        let mut grids = match &own {
-            Block::Rows(own) if facts.may_take_levels() => self.levels_of_a_grid((a, own), hermitian)?,
-            _ => None,
+        let mut grids = match facts.may_take_levels() {
+            true => self.levels_of_a_grid(&sources, hermitian)?,
+            false => None,
         };
         facts.hierarchy = grids.is_some().then_some(Hierarchy { why: GRIDS, is_made: true });
-        let part = self.space.communicator().part();
+        let mut later = false;
         for (number, plan) in candidates(&facts).into_iter().enumerate() {
             let (method, name) = (plan.method, plan.preconditioner);
-            let setup = match (method, name) {
-                // Norms of columns are sums over the rows of all ranks.
-                (Method::Lsmr, Name::Jacobi) if given => {
-                    let columns = weights::<T, B, C>(&self.space, (a, &self.parts))?;
-                    Diagonal::of_weights(self.space.backend(), &columns)
-                        .map(|d| Some(AnyPreconditioner::Diagonal(d)))
-                }
+            let setup = match name {
                 _ if number == 0 && grids.is_some() => Ok(grids.take().map(AnyPreconditioner::Levels)),
-                _ if number > 0 && matches!(name, Name::Multigrid(_)) => Ok(None),
-                _ => {
-                    let rows = self.parts[part].clone();
-                    self.setup((a, &mut own), (method, hermitian), name, rows).map(Some)
-                }
+                Name::Multigrid(_) if number > 0 => Ok(None),
+                _ => self.setup(&mut sources, (method, hermitian), name).map(Some),
             };
             let mut setup = together(&self.space, setup)?;
             if let Some(AnyPreconditioner::Jacobi(diagonal)) = &mut setup {
                 diagonal.agree(&self.space)?;
             }
-            if setup.is_none() {
-                self.rows = Some(local_rows(a, &self.parts[part])?);
-            }
+            later |= setup.is_none();
             self.stages.push(Stage { plan, setup });
             self.trail.stages.push(StageReport::listed(
                 (method, name, Precision::Double),
                 (plan.why, plan.when.words(), None),
                 (0, None),
             ));
+        }
+        if later {
+            let own = &self.parts[self.space.communicator().part()];
+            self.rows = Some(match sources {
+                Sources { block: Block::Rows(block), edge, .. } => (block, edge),
+                Sources { block, edge, on_host } => {
+                    let rows = on_host(&block, &edge)?;
+                    (own_columns(&rows, &(0..rows.rows()), own)?.into_backend(self.space.backend())?, edge)
+                }
+            });
         }
         let first = self.stages[0].plan.preconditioner;
         let why = match &self.stages[0].setup {
@@ -86,14 +93,11 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
     }
 
     /// Multigrid on a grid, if all ranks have planes of one and it is likely to be faster.
-    fn levels_of_a_grid(
-        &self,
-        (a, own): (&Csr<T, Host>, &Csr<T, B>),
-        hermitian: bool,
-    ) -> Result<Option<Levels<T, B>>> {
-        let (backend, own_rows) = (self.space.backend(), &self.parts[self.space.communicator().part()]);
+    fn levels_of_a_grid(&self, sources: &Sources<'_, T, B>, hermitian: bool) -> Result<Option<Levels<T, B>>> {
+        let Block::Rows(block) = &sources.block else { return Ok(None) };
+        let backend = self.space.backend();
         let nonzeros = self.shares().iter().map(|share| share.nonzeros).sum();
-        let grid = seeming_grid(a.rows(), some_distances(a, own_rows));
+        let grid = seeming_grid(self.columns(), some_distances(backend, block)?);
         let (price, on_device) = (backend.ordering_price(), <B as PreconditionSteps>::IS_DEVICE);
         let pays =
             grid.is_some_and(|grid| grids_pay::<T>(grid.sizes, nonzeros, price, (on_device, hermitian)));
@@ -102,15 +106,16 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             return Ok(None);
         }
         let method = if hermitian { Method::Cg } else { Method::Gmres };
-        Levels::spread(&self.space, (a, own_rows, own), &self.parts, (Default::default(), method), true)
+        let rows = || (sources.on_host)(&sources.block, &sources.edge);
+        let part = (block, &sources.edge, &rows as _);
+        Levels::spread(&self.space, part, &self.parts, (Default::default(), method), true)
     }
 
     fn setup(
         &self,
-        (a, own): (&Csr<T, Host>, &mut Block<T, B>),
+        sources: &mut Sources<'_, T, B>,
         (method, hermitian): (Method, bool),
         name: Name,
-        rows: Range<usize>,
     ) -> Result<AnyPreconditioner<T, B>> {
         let backend = self.space.backend();
         if method == Method::Cg
@@ -119,17 +124,27 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             return Ok(AnyPreconditioner::NotPositiveDefinite(curvature));
         }
         if name == Name::Jacobi && method != Method::Cg {
-            return Diagonal::of_part(backend, a, method, rows).map(AnyPreconditioner::Diagonal);
+            let rows = (sources.on_host)(&sources.block, &sources.edge);
+            if method == Method::Lsmr {
+                // Norms of columns are sums over the rows of all ranks.
+                let columns = weights::<T, B, C>(&self.space, (&rows?, &self.parts))?;
+                return Diagonal::of_weights(backend, &columns).map(AnyPreconditioner::Diagonal);
+            }
+            let here = self.parts[self.space.communicator().part()].clone();
+            let a = among_all(rows?, here.start)?;
+            return Diagonal::of_part(backend, &a, method, here).map(AnyPreconditioner::Diagonal);
         }
-        let own = match own {
-            Block::Rows(own) => &*own,
-            Block::Diagonal(_) if name == Name::None => return Ok(AnyPreconditioner::Identity),
-            Block::Diagonal(made) => return std::mem::replace(made, Ok(AnyPreconditioner::Identity)),
-        };
+        if let Block::Diagonal(made) = &mut sources.block {
+            let unused = if name == Name::None { &mut Ok(AnyPreconditioner::Identity) } else { made };
+            return std::mem::replace(unused, Ok(AnyPreconditioner::Identity));
+        }
+        let Block::Rows(own) = &sources.block else { unreachable!("the other kind of block has returned") };
         if let Name::Multigrid(choice) = name {
             // For a Hermitian matrix the levels are those for conjugate gradients, whatever the method.
             let method = if hermitian { Method::Cg } else { method };
-            let levels = Levels::spread(&self.space, (a, &rows, own), &self.parts, (choice, method), false)?;
+            let rows = || (sources.on_host)(&sources.block, &sources.edge);
+            let part = (own, &sources.edge, &rows as _);
+            let levels = Levels::spread(&self.space, part, &self.parts, (choice, method), false)?;
             return Ok(levels.map_or(AnyPreconditioner::Identity, AnyPreconditioner::Levels));
         }
         match AnyPreconditioner::new(backend, own, (method, name), Known::default())? {
@@ -150,16 +165,16 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             return Ok(None);
         };
         let Name::Multigrid(choice) = preconditioner else { return Ok(None) };
-        let Some(local) = &self.rows else { return Ok(None) };
-        let (here, own) = (0..local.rows(), &self.parts[self.space.communicator().part()]);
+        let Some((block, edge)) = &self.rows else { return Ok(None) };
+        let (backend, first) = (self.space.backend(), self.parts[self.space.communicator().part()].start);
+        let rows = || joined_rows(&block.to_host(backend)?, edge, first);
         let made = match self.curvature.filter(|_| method == Method::Cg) {
             Some(curvature) => Ok(AnyPreconditioner::NotPositiveDefinite(curvature)),
-            None => crate::spread::own_columns(local, &here, own)
-                .and_then(|own| own.into_backend(self.space.backend()))
-                .and_then(|own| {
-                    Levels::spread(&self.space, (local, &here, &own), &self.parts, (choice, method), false)
-                })
-                .map(|levels| levels.map_or(AnyPreconditioner::Identity, AnyPreconditioner::Levels)),
+            None => {
+                let part = (block, edge, &rows as _);
+                Levels::spread(&self.space, part, &self.parts, (choice, method), false)
+                    .map(|levels| levels.map_or(AnyPreconditioner::Identity, AnyPreconditioner::Levels))
+            }
         };
         match together(&self.space, made) {
             Ok(setup) => self.stages[number].setup = Some(setup),

@@ -1,13 +1,16 @@
 //! The symmetry of a matrix, which a method must know before it begins.
 
 use super::SolverBackend;
+use super::builder::Builder;
 use super::names::Method;
+use super::report::Decision;
 use crate::backend::{Communicator, Space};
 use crate::error::{Error, Result};
-use crate::look::Transposed;
+use crate::look::{Defects, Transposed};
 use crate::matrix::Csr;
 use crate::report::Facts;
 use crate::scalar::{Scalar, Symmetry};
+use crate::spread::Edge;
 use std::ops::Range;
 
 /// Whether a matrix equals its transpose, and whether it equals its conjugate transpose.
@@ -26,6 +29,11 @@ impl Found {
             Found { hermitian: true, .. } => Symmetry::Hermitian,
             _ => Symmetry::General,
         }
+    }
+
+    /// The entry of the trail.
+    pub(super) fn decision<T: Scalar>(self, wishes: &Builder) -> Decision {
+        Decision::new("symmetry", self.word::<T>(), if self.looked { "looked at" } else { wishes.known_from })
     }
 
     pub(super) fn word<T: Scalar>(self) -> &'static str {
@@ -91,38 +99,30 @@ fn told<T: Scalar>(known: Option<Symmetry>) -> Option<Found> {
     Some(Found { symmetric, hermitian: true, looked: false })
 }
 
-/// [`of`] for a distributed matrix: the rank that owns a column gets the entries of other ranks and compares them.
+/// [`of`] for a distributed matrix, of which each rank has its block and the entries beside it. The mirror image of an
+/// entry beside a block is beside another one: the rank that owns the entry's column gets it, and compares.
 ///
 /// # Errors
 /// As [`of`], and if another rank has failed.
 pub(super) fn of_parts<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     space: &Space<B, C>,
-    (a, rows): (&Csr<T>, &[Range<usize>]),
+    (own, edge): (&Csr<T, B>, &Edge<T>),
+    parts: &[Range<usize>],
     known: Option<Symmetry>,
     method: Method,
 ) -> Result<Found> {
     if let Some(found) = told::<T>(known) {
         return Ok(found);
     }
-    let communicator = space.communicator();
-    let own = rows[communicator.part()].clone();
-    let (mut symmetric, mut hermitian) = (true, true);
-    let mut compare = |i: usize, j: usize, value: T| {
-        let mirrored = a.get(j, i).unwrap_or_default();
-        symmetric &= mirrored == value;
-        hermitian &= mirrored == value.conj();
-    };
-    let mut to_each = vec![Vec::new(); rows.len()];
-    for i in own.clone() {
-        let (columns, values) = a.row(i);
+    let (backend, communicator) = (space.backend(), space.communicator());
+    let mut defects = Defects::of(backend, own)?;
+    let first = parts[communicator.part()].start;
+    let mut to_each = vec![Vec::new(); parts.len()];
+    for (place, &row) in edge.rows.iter().enumerate() {
+        let (columns, values) = edge.a.row(place);
         for (&column, &value) in columns.iter().zip(values) {
-            let j = column as usize;
-            if own.contains(&j) {
-                compare(i, j, value);
-                continue;
-            }
-            let owner = &mut to_each[rows.partition_point(|rows| rows.end <= j)];
-            owner.extend((i as u32).to_le_bytes());
+            let owner = &mut to_each[parts.partition_point(|rows| rows.end <= column as usize)];
+            owner.extend((first as u32 + row).to_le_bytes());
             owner.extend(column.to_le_bytes());
             value.bits().iter().for_each(|word| owner.extend(word.to_le_bytes()));
         }
@@ -131,11 +131,23 @@ pub(super) fn of_parts<T: Scalar, B: SolverBackend, C: Communicator<B>>(
         for entry in bytes.as_chunks::<24>().0 {
             let words: Vec<u32> = entry.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
             let word = |k: usize| u64::from(words[k]) | u64::from(words[k + 1]) << 32;
-            compare(words[0] as usize, words[1] as usize, T::from_bits([word(2), word(4)]));
+            let (columns, values) = edge.row(words[1] as usize - first);
+            let mirrored = columns.binary_search(&words[0]).map_or(T::zero(), |k| values[k]);
+            defects.compare(T::from_bits([word(2), word(4)]), mirrored);
         }
     }
-    let unlike = [space.count(!symmetric)?, space.count(!hermitian)?];
-    let found = Found { symmetric: unlike[0] == 0, hermitian: unlike[1] == 0, looked: true };
+    let bytes = defects.0.iter().flat_map(|number| number.to_le_bytes()).collect();
+    for of_rank in communicator.gather(bytes)? {
+        for (most, word) in defects.0.iter_mut().zip(of_rank.as_chunks().0) {
+            *most = most.max(f64::from_le_bytes(*word));
+        }
+    }
+    let seen = defects.relative();
+    let mut found = Found { symmetric: seen.is_symmetric(), hermitian: seen.is_hermitian(), looked: true };
+    if T::COMPLEX && found.hermitian && method == Method::Auto {
+        // As for a single rank.
+        found.hermitian = space.count(has_complex_diagonal(backend, own)?)? == 0;
+    }
     if !found.hermitian && matches!(method, Method::Cg | Method::Minres) {
         let kind = if T::COMPLEX { "Hermitian" } else { "symmetric" };
         return Err(Error::Unsupported(format!(

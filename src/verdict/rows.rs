@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::matrix::Csr;
 use crate::multigrid::MultigridBackend;
 use crate::scalar::{Max, Min, Real, Scalar};
+use crate::spread::Edge;
 use std::any::Any;
 
 /// Row norms of a matrix, computed once for its values.
@@ -43,9 +44,34 @@ struct Spread {
     least: f64,
     most: f64,
     frobenius: f64,
+    /// True if a device has found it, and no norm is zero.
+    on_device: bool,
 }
 
 impl Spread {
+    /// That of norms in the memory of a backend. A device leaves norms of zero, and those whose squares overflow, to the
+    /// host.
+    fn on<R: Real, B: MultigridBackend>(backend: &B, norms: &B::Vec<R>) -> Result<Self> {
+        if <B as crate::backend::PreconditionSteps>::IS_DEVICE && B::len(norms) > 0 {
+            let mut found = backend.zeros::<R>(1)?;
+            backend.reduce(Min, norms, &mut found)?;
+            let least = Real::to_f64(backend.value(&found)?);
+            backend.reduce(Max, norms, &mut found)?;
+            let most = Real::to_f64(backend.value(&found)?);
+            backend.norm2_squared(norms, &mut found)?;
+            let square = Real::to_f64(backend.value(&found)?);
+            let squares_hold = square.is_finite() && square > R::min_positive_value().to_f64();
+            if least > 0.0 && most.is_finite() && squares_hold {
+                return Ok(Self { least, most, frobenius: square.sqrt(), on_device: true });
+            }
+        }
+        let any: &dyn Any = norms;
+        match any.downcast_ref::<Vec<R>>() {
+            Some(here) => Ok(Self::of(here)),
+            None => Ok(Self::of(&backend.download(norms)?)),
+        }
+    }
+
     fn of<R: Real>(norms: &[R]) -> Self {
         let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
         let sizes = norms.iter().map(|norm| Real::to_f64(*norm));
@@ -53,7 +79,7 @@ impl Spread {
             (least, most) = (least.min(norm), if norm > most || norm.is_nan() { norm } else { most });
         }
         let least = if most > 0.0 { least } else { 0.0 };
-        Self { least, most, frobenius: crate::direct::norm(norms) }
+        Self { least, most, frobenius: crate::direct::norm(norms), on_device: false }
     }
 
     fn middle(self) -> f64 {
@@ -85,20 +111,40 @@ impl<T: Scalar, B: MultigridBackend> RowNorms<T, B> {
         })
     }
 
-    /// Computes the norms of a matrix that is distributed over several ranks; `rows` of `a` are those of this rank.
+    /// Computes the norms of a matrix that is distributed over several ranks, each with its block and the entries beside
+    /// it.
     ///
     /// # Errors
     /// If memory runs out, and if another rank has failed.
     pub(crate) fn of_part<C: Communicator<B>>(
         space: &Space<B, C>,
-        (a, rows): (&Csr<T>, std::ops::Range<usize>),
+        (own, edge): (&Csr<T, B>, &Edge<T>),
         by_rows: bool,
         alike: bool,
     ) -> Result<Self> {
-        let norms: Vec<f64> = rows.clone().map(|row| crate::direct::norm(a.row(row).1)).collect();
-        let longest = rows.map(|row| a.row(row).0.len()).max().unwrap_or(0);
-        let own = Spread::of(&norms);
-        let told = [own.least, own.most, own.frobenius, longest as f64, norms.len() as f64];
+        let (backend, n) = (space.backend(), own.rows());
+        let mut norms = backend.buffer::<T::Real>(n)?;
+        backend.row_norms(own.parts(), &mut norms)?;
+        let at = backend.upload(edge.rows.clone())?;
+        let mut here = backend.buffer::<T::Real>(edge.rows.len())?;
+        backend.gather::<T::Real, u32>(&norms, &at, &mut here)?;
+        let mut here = backend.download(&here)?;
+        for (place, norm) in here.iter_mut().enumerate() {
+            let beside = crate::direct::norm(edge.a.row(place).1);
+            *norm = T::Real::from_f64(norm.to_f64().hypot(beside));
+        }
+        let here = backend.upload(here)?;
+        backend.scatter::<T::Real, u32>(&here, &at, &mut norms)?;
+        let mut longest = longest(backend, own.parts())?;
+        let mut lengths = backend.buffer::<u32>(n)?;
+        backend.row_lengths(own.parts().offsets, 0, u32::MAX as usize, &mut lengths)?;
+        let mut here = backend.buffer::<u32>(edge.rows.len())?;
+        backend.gather::<u32, u32>(&lengths, &at, &mut here)?;
+        for (place, length) in backend.download(&here)?.into_iter().enumerate() {
+            longest = longest.max(length as usize + edge.a.row(place).0.len());
+        }
+        let own = Spread::on(backend, &norms)?;
+        let told = [own.least, own.most, own.frobenius, longest as f64, n as f64];
         let all =
             space.communicator().gather(told.iter().flat_map(|number| number.to_le_bytes()).collect())?;
         let numbers = |k: usize| {
@@ -112,12 +158,13 @@ impl<T: Scalar, B: MultigridBackend> RowNorms<T, B> {
             least: if most > 0.0 { least } else { 0.0 },
             most,
             frobenius: crate::direct::norm(&numbers(2)),
+            on_device: false,
         };
         let (middle, longest) = (spread.middle(), numbers(3).into_iter().fold(0.0, f64::max) as usize);
-        let weight = |norm: &f64| T::Real::from_f64(if *norm > 0.0 { middle / norm } else { 0.0 });
+        invert(backend, &mut norms, own, middle)?;
         Ok(Self {
             plain: None,
-            rows: Some(space.backend().upload(norms.iter().map(weight).collect())?),
+            rows: Some(norms),
             columns: None,
             by_rows,
             least: spread.least,
@@ -182,44 +229,42 @@ impl<T: Scalar, B: MultigridBackend> RowNorms<T, B> {
 
 /// Replaces norms by the geometric mean of the smallest and the largest, divided by each norm; 0 for a norm of zero.
 fn inverted<R: Real, B: MultigridBackend>(backend: &B, norms: &mut B::Vec<R>) -> Result<Spread> {
+    let spread = Spread::on(backend, norms)?;
+    invert(backend, norms, spread, spread.middle())?;
+    Ok(spread)
+}
+
+/// Replaces norms by `middle` divided by each of them; 0 for a norm of zero. `spread` is that of these norms.
+fn invert<R: Real, B: MultigridBackend>(
+    backend: &B,
+    norms: &mut B::Vec<R>,
+    spread: Spread,
+    middle: f64,
+) -> Result<()> {
     let n = B::len(norms);
-    if <B as crate::backend::PreconditionSteps>::IS_DEVICE && n > 0 {
-        let mut found = backend.zeros::<R>(1)?;
-        backend.reduce(Min, norms, &mut found)?;
-        let least = Real::to_f64(backend.value(&found)?);
-        backend.reduce(Max, norms, &mut found)?;
-        let most = Real::to_f64(backend.value(&found)?);
-        backend.norm2_squared(norms, &mut found)?;
-        let square = Real::to_f64(backend.value(&found)?);
-        let squares_hold = square.is_finite() && square > R::min_positive_value().to_f64();
-        if least > 0.0 && most.is_finite() && squares_hold {
-            let spread = Spread { least, most, frobenius: square.sqrt() };
-            let mut numbers = backend.buffer::<u32>(n)?;
-            backend.sequence(&mut numbers)?;
-            let mut inverse = backend.buffer::<R>(n)?;
-            backend.fill(R::from_f64(spread.middle()), &mut inverse)?;
-            backend.divide_by_column(&numbers, norms, &mut inverse)?;
-            *norms = inverse;
-            return Ok(spread);
-        }
+    if <B as crate::backend::PreconditionSteps>::IS_DEVICE && n > 0 && spread.on_device {
+        let mut numbers = backend.buffer::<u32>(n)?;
+        backend.sequence(&mut numbers)?;
+        let mut inverse = backend.buffer::<R>(n)?;
+        backend.fill(R::from_f64(middle), &mut inverse)?;
+        backend.divide_by_column(&numbers, norms, &mut inverse)?;
+        *norms = inverse;
+        return Ok(());
     }
     let invert = |norms: &mut [R]| {
-        let spread = Spread::of(norms);
-        let middle = spread.middle();
         norms.iter_mut().for_each(|norm| {
             let size = Real::to_f64(*norm);
             *norm = R::from_f64(if size > 0.0 { middle / size } else { 0.0 });
         });
-        spread
     };
     let any: &mut dyn Any = norms;
     if let Some(here) = any.downcast_mut::<Vec<R>>() {
-        return Ok(invert(here));
+        invert(here);
+        return Ok(());
     }
     let mut here = backend.download(norms)?;
-    let spread = invert(&mut here);
-    backend.write(&here, norms)?;
-    Ok(spread)
+    invert(&mut here);
+    backend.write(&here, norms)
 }
 
 /// The maximum number of entries in a row.

@@ -67,7 +67,7 @@ use systems::device::device;
 /// A named group of cases that run together.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 71] = [
+const GROUPS: [Group; 72] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -125,6 +125,7 @@ const GROUPS: [Group; 71] = [
     ("incomplete-pivots", triangular::failing_pivot_cases),
     ("fronts", fronts::small_cases),
     ("peers", peers::one_rank),
+    ("peers-rows", peers::rows_of_a_rank),
     ("boxes", grid::boxes_of_points),
     ("boxes-between", grid::points_between),
     ("boxes-rows", grid::rows_on_grids),

@@ -3,7 +3,9 @@
 use crate::random::Random;
 use num_complex::Complex;
 use residua::backend::cuda::{Nccl, PeerWindow, PeerWindows, unique_id};
-use residua::backend::{CgSlot, HaloProduct, Inverse, KrylovSteps, PartDirection, PartResidual};
+use residua::backend::{
+    CgSlot, Conversions, CsrPattern, HaloProduct, Inverse, KrylovSteps, Offsets, PartDirection, PartResidual,
+};
 use residua::{Backend, Csr, Cuda, Host, Real, Scalar};
 
 fn case<T: Scalar>(b: &Cuda, n: usize, asked: usize) {
@@ -210,4 +212,88 @@ pub fn one_rank(b: &Cuda) {
 /// Kernels that cannot be launched here.
 pub fn without() -> Vec<(&'static str, &'static str)> {
     if unique_id().is_ok() { Vec::new() } else { vec![("peers.cu", "peers_add")] }
+}
+
+/// Rows that a rank divides into its own columns and the others, compared with the host.
+pub fn rows_of_a_rank(b: &Cuda) {
+    fn case<T: Scalar>(b: &Cuda, rows: usize, columns: usize, lengths: usize, wide: bool) {
+        let mut random = Random(rows as u64 + 3);
+        let (mut offsets, mut indices) = (vec![0], Vec::new());
+        for row in 0..rows {
+            // Most rows have columns around the diagonal; every 50th has some anywhere, so that whole blocks of rows
+            // stay within the own columns and others do not.
+            let any = row % 50 == 0 && row / 1000 % 2 == 0;
+            let mut line = random.vec(lengths, |random| {
+                if any { random.below(columns) as u32 } else { ((row + random.below(40)) % columns) as u32 }
+            });
+            line.sort_unstable();
+            line.dedup();
+            line.truncate(random.below(lengths + 1));
+            indices.extend(line);
+            offsets.push(indices.len());
+        }
+        let values = random.vector::<T>(indices.len());
+        let a = Csr::from_parts(rows, columns, offsets, indices, values).unwrap();
+        let there = a.to_backend(b).unwrap();
+        for (own, mine) in [
+            (0..rows, 0..columns),
+            (0..rows, 300..columns / 2),
+            (rows / 3..rows / 2, 0..rows / 2),
+            (5..5, 0..9),
+        ] {
+            let here = divided(&Host, &a, own.clone(), mine.clone(), wide);
+            let device = divided(b, &there, own, mine, wide);
+            assert!(here == device, "{rows} rows of {}", T::NAME);
+        }
+    }
+    /// Counts, offsets, columns and values of the own columns, and columns and values of the others.
+    type Divided<T> = (Vec<u32>, Vec<usize>, [Vec<u32>; 2], [Vec<T>; 2]);
+    fn divided<T: Scalar, B: Conversions>(
+        b: &B,
+        a: &Csr<T, B>,
+        rows: std::ops::Range<usize>,
+        own: std::ops::Range<usize>,
+        wide: bool,
+    ) -> Divided<T> {
+        let parts = a.parts();
+        let pattern = CsrPattern {
+            rows: parts.rows,
+            columns: parts.columns,
+            offsets: parts.offsets,
+            indices: parts.indices,
+        };
+        let mut counts = b.buffer(rows.len()).unwrap();
+        b.entries_beyond(pattern, rows.clone(), own.clone(), &mut counts).unwrap();
+        let mut before = b.buffer::<u64>(rows.len() + 1).unwrap();
+        b.exclusive_scan(&counts, &mut before).unwrap();
+        let before_host = b.download(&before).unwrap();
+        let all = a.parts().offsets.download(b).unwrap();
+        let others = before_host[rows.len()] as usize;
+        let owned = all[rows.end] - all[rows.start] - others;
+        let mut offsets = if wide {
+            Offsets::Wide(b.buffer(rows.len() + 1).unwrap())
+        } else {
+            Offsets::Lower(b.buffer(rows.len() + 1).unwrap())
+        };
+        let (mut indices, mut values) = (b.buffer(owned).unwrap(), b.buffer(owned).unwrap());
+        let (mut columns, mut numbers) = (b.buffer(others).unwrap(), b.buffer(others).unwrap());
+        let ours = (&mut offsets, &mut *indices, &mut *values);
+        b.split_columns(a.parts(), rows, own, &before, ours, (&mut columns, &mut numbers)).unwrap();
+        (
+            b.download(&counts).unwrap(),
+            offsets.download(b).unwrap(),
+            [b.download(&indices).unwrap(), b.download(&columns).unwrap()],
+            [b.download(&values).unwrap(), b.download(&numbers).unwrap()],
+        )
+    }
+    case::<f64>(b, 3001, 3100, 7, false);
+    case::<f32>(b, 700, 900, 90, true);
+    case::<Complex<f64>>(b, 513, 800, 5, false);
+    // Planes of a grid that are made on the device.
+    let whole = b.poisson3d::<f64>(7, 6, 9).unwrap().to_host(b).unwrap();
+    for planes in [0..9, 0..4, 3..5, 8..9, 2..2] {
+        let some = b.poisson3d_planes::<f64>([7, 6, 9], planes.clone()).unwrap().to_host(b).unwrap();
+        assert_eq!((some.rows(), some.columns()), (42 * planes.len(), whole.rows()));
+        assert!((0..some.rows()).all(|row| some.row(row) == whole.row(42 * planes.start + row)));
+    }
 }

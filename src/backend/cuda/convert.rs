@@ -6,11 +6,12 @@ use super::shape::Shape;
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, diagonals, transpose, tuning};
 use crate::backend::{
-    Conversions, CooParts, CsrParts, DiaFill, DiaParts, Diagonals, EllParts, JdsParts, OffsetsRef,
-    Primitives, RowOrderRef, SellParts,
+    Backend, Conversions, CooParts, CsrParts, CsrPattern, DiaFill, DiaParts, Diagonals, EllParts, JdsParts,
+    Offsets, OffsetsRef, Primitives, RowOrderRef, SellParts,
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset, Scalar};
+use std::ops::Range;
 
 mod kernel {
     use super::*;
@@ -75,6 +76,21 @@ mod kernel {
         fn join_offsets(heads: OffsetsRef<'_, Cuda>, tails: OffsetsRef<'_, Cuda>, offsets: &mut Slice<I>, n: u64);
     }
     kernels! {
+        "own_columns.cu", types(V: Element as _; from as OFFSET, to as TARGET);
+        fn split_columns(
+            rows: u64, from: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, values: &Slice<V>, first: u64, last: u64,
+            before: &Slice<u64>, to: &mut Offsets<Cuda>, own_columns: &mut Slice<u32>, own_values: &mut Slice<V>,
+            other_columns: &mut Slice<u32>, other_values: &mut Slice<V>,
+        );
+    }
+    kernels! {
+        "own_columns.cu", types(; offsets as OFFSET, "u32" as TARGET);
+        fn entries_beyond(
+            rows: u64, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, first: u64, last: u64,
+            beyond: &mut Slice<u32>,
+        );
+    }
+    kernels! {
         "convert_sizes.cu", types(; offsets as OFFSET);
         fn row_lengths(offsets: OffsetsRef<'_, Cuda>, rows: u64, skip: u64, most: u64, lengths: &mut Slice<u32>);
         fn jagged_lengths(
@@ -112,6 +128,14 @@ kernels! {
         lengths: &Slice<u32>, rows: u64, window: u64, order: &mut Slice<u32>, sorted: &mut Slice<u32>,
         moved: &mut Slice<u64>,
     );
+}
+
+/// Some of the offsets.
+fn part_of<'a>(offsets: &OffsetsRef<'a, Cuda>, range: Range<usize>) -> OffsetsRef<'a, Cuda> {
+    match offsets {
+        OffsetsRef::Lower(offsets) => OffsetsRef::Lower(offsets.part(range)),
+        OffsetsRef::Wide(offsets) => OffsetsRef::Wide(offsets.part(range)),
+    }
 }
 
 /// Returns the launch shape for conversions by rows, in both directions.
@@ -253,6 +277,47 @@ impl Conversions for Cuda {
         let shape = tuning::elementwise(self.0.chip, offsets.len()).variant("VALUE_BYTES", "8");
         let n = offsets.len() as u64;
         kernel::join_offsets(*self, shape, head, tail, offsets, n)
+    }
+
+    fn entries_beyond(
+        &self,
+        a: CsrPattern<'_, Self>,
+        rows: Range<usize>,
+        own: Range<usize>,
+        beyond: &mut Slice<u32>,
+    ) -> Result<()> {
+        Error::check_dimension("counts of entries", rows.len(), beyond.len())?;
+        let offsets = part_of(&a.offsets, rows.start..rows.end + 1);
+        let shape = tuning::elementwise(self.0.chip, rows.len()).for_values::<f64>();
+        let (first, last) = (own.start as u64, own.end as u64);
+        kernel::entries_beyond(*self, shape, rows.len() as u64, offsets, a.indices, first, last, beyond)
+    }
+
+    fn split_columns<V: Element>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        rows: Range<usize>,
+        own: Range<usize>,
+        before: &Slice<u64>,
+        (offsets, indices, values): (&mut Offsets<Self>, &mut Slice<u32>, &mut Slice<V>),
+        (columns, numbers): (&mut Slice<u32>, &mut Slice<V>),
+    ) -> Result<()> {
+        Error::check_dimension("counts of entries", rows.len() + 1, before.len())?;
+        Error::check_dimension("offsets of own columns", rows.len() + 1, offsets.as_ref().len())?;
+        if rows.is_empty() {
+            // The single offset is zero.
+            return match offsets {
+                Offsets::Lower(offsets) => self.fill(0, offsets),
+                Offsets::Wide(offsets) => self.fill(0, offsets),
+            };
+        }
+        let from = part_of(&a.offsets, rows.start..rows.end + 1);
+        let shape = tuning::elementwise(self.0.chip, rows.len()).for_values::<V>();
+        let (count, first, last) = (rows.len() as u64, own.start as u64, own.end as u64);
+        kernel::split_columns(
+            *self, shape, count, from, a.indices, a.values, first, last, before, offsets, indices, values,
+            columns, numbers,
+        )
     }
 
     fn csr_tails<V: Element>(

@@ -7,16 +7,27 @@ use super::{Cuda, tuning};
 use crate::backend::{NARROW_LIMIT, Offsets, Primitives};
 use crate::error::{Error, Result};
 use crate::scalar::{Offset, Scalar};
+use std::ops::Range;
 
 mod kernel {
     use super::*;
     kernels! {
         "stencil.cu", types(T: Scalar as SCALAR, I: Offset as OFFSET);
-        fn stencil_lengths(nx: u32, ny: u32, nz: u32, all_around: u32, lengths: &mut Slice<u32>);
+        fn stencil_lengths(
+            nx: u32,
+            ny: u32,
+            nz: u32,
+            begin: u64,
+            rows: u64,
+            all_around: u32,
+            lengths: &mut Slice<u32>,
+        );
         fn stencil_fill(
             nx: u32,
             ny: u32,
             nz: u32,
+            begin: u64,
+            rows: u64,
             all_around: u32,
             diagonal: T,
             other: T,
@@ -31,14 +42,16 @@ mod kernel {
 type StencilArrays<T> = (usize, Offsets<Cuda>, DeviceVec<u32>, DeviceVec<T>);
 
 impl Cuda {
-    /// Returns a stencil's matrix in CSR, on a grid with these sides: the number of rows, offsets, columns and values.
-    /// Each point is coupled to all 26 points around it with `all_around`, else to 6.
+    /// Returns the rows of some planes of a stencil's matrix in CSR, on a grid with these sides: the number of points of
+    /// the grid, offsets, columns and values. Each point is coupled to all 26 points around it with `all_around`, else
+    /// to 6.
     ///
     /// # Errors
-    /// If there are 2^32 points or more, if memory runs out, or if the device fails.
+    /// If there are 2^32 points or more, or fewer planes; if memory runs out, or if the device fails.
     pub(crate) fn stencil<T: Scalar>(
         &self,
         sides: [usize; 3],
+        planes: Range<usize>,
         all_around: bool,
         diagonal: f64,
     ) -> Result<StencilArrays<T>> {
@@ -48,20 +61,30 @@ impl Cuda {
                 "a grid of {sides:?} points is too large: fewer than 2^32 are possible"
             )));
         };
-        // One entry on the diagonal, and two for each pair of neighbours.
-        let nonzeros: usize = if all_around {
-            sides.iter().map(|&n| (3 * n).saturating_sub(2)).product()
+        let [nx, ny, nz] = sides;
+        if planes.start > planes.end || planes.end > nz {
+            return Err(Error::InvalidArgument(format!("planes {planes:?} of a grid with {nz}")));
+        }
+        // The planes that each plane is coupled to, itself among them.
+        let coupled: usize = planes.clone().map(|z| 1 + usize::from(z > 0) + usize::from(z + 1 < nz)).sum();
+        let along = |n: usize| (3 * n).saturating_sub(2);
+        let plane = nx * ny;
+        let nonzeros = if all_around {
+            along(nx) * along(ny) * coupled
         } else {
-            points + sides.iter().map(|&n| 2 * (points - points / n.max(1))).sum::<usize>()
+            // Neighbours within the plane, and one point of each other plane.
+            let within = along(nx) * ny + along(ny) * nx - plane;
+            planes.len() * within.saturating_sub(plane) + plane * coupled
         };
         let mut indices = self.uninitialised(nonzeros)?;
         let mut values = self.uninitialised(nonzeros)?;
         let numbers = (T::from_f64(diagonal), T::from_f64(-1.0));
+        let rows = planes.start * plane..planes.end * plane;
         let arrays = (&mut *indices, &mut *values);
         let offsets = if nonzeros <= NARROW_LIMIT {
-            Offsets::Lower(self.stencil_arrays(sides, all_around, numbers, arrays)?)
+            Offsets::Lower(self.stencil_arrays((sides, rows), all_around, numbers, arrays)?)
         } else {
-            Offsets::Wide(self.stencil_arrays(sides, all_around, numbers, arrays)?)
+            Offsets::Wide(self.stencil_arrays((sides, rows), all_around, numbers, arrays)?)
         };
         Ok((points, offsets, indices, values))
     }
@@ -69,19 +92,21 @@ impl Cuda {
     /// Returns the row offsets. Fills the columns, and the values with `diagonal` and `other`.
     fn stencil_arrays<T: Scalar, I: Offset>(
         &self,
-        sides: [usize; 3],
+        (sides, rows): ([usize; 3], Range<usize>),
         all_around: bool,
         (diagonal, other): (T, T),
         (indices, values): (&mut Slice<u32>, &mut Slice<T>),
     ) -> Result<DeviceVec<I>> {
-        let points = sides.iter().product();
         let [nx, ny, nz] = sides.map(|n| n as u32);
-        let (shape, boxed) = (tuning::elementwise(self.0.chip, points), u32::from(all_around));
-        let mut lengths = self.uninitialised(points)?;
-        kernel::stencil_lengths::<T, I>(*self, shape, nx, ny, nz, boxed, &mut lengths)?;
-        let mut offsets = self.uninitialised(points + 1)?;
+        let (first, count) = (rows.start as u64, rows.len() as u64);
+        let (shape, boxed) = (tuning::elementwise(self.0.chip, rows.len()), u32::from(all_around));
+        let mut lengths = self.uninitialised(rows.len())?;
+        kernel::stencil_lengths::<T, I>(*self, shape, nx, ny, nz, first, count, boxed, &mut lengths)?;
+        let mut offsets = self.uninitialised(rows.len() + 1)?;
         self.exclusive_scan(&lengths, &mut offsets)?;
-        kernel::stencil_fill(*self, shape, nx, ny, nz, boxed, diagonal, other, &offsets, indices, values)?;
+        kernel::stencil_fill(
+            *self, shape, nx, ny, nz, first, count, boxed, diagonal, other, &offsets, indices, values,
+        )?;
         Ok(offsets)
     }
 }

@@ -7,9 +7,10 @@ use super::stream::Stream;
 use crate::backend::{Backend, Host};
 use crate::error::Result;
 use crate::lock::lock;
+use crate::parallel::of_stretches;
 use crate::parallel::prelude::*;
 use crate::scalar::Element;
-use cudarc::driver::sys::CUevent;
+use cudarc::driver::sys::{self, CUevent};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
@@ -20,6 +21,9 @@ const UP: usize = 4 << 20;
 const DOWN: usize = 8 << 20;
 /// The number of bytes that one task moves between pageable and pinned memory.
 const PIECE: usize = 128 << 10;
+/// Copies to the device of at least this many bytes are divided among threads that fill a buffer each. If all threads
+/// fill one buffer together, they wait for each other every 4 MiB: 7 GB/s on a host of two H200 with 32 threads a GPU.
+const WIDE: usize = 64 << 20;
 
 /// A pinned buffer, and an event that is reached when its copy has ended. Both are null until the buffer is first
 /// needed: to allocate pinned memory, and to free it when the process ends, costs a millisecond per 2 MiB, and many
@@ -61,6 +65,9 @@ pub(super) struct Staging {
     /// The buffers for copies to the device, each with a lock, so that several threads can fill one each.
     up: [Mutex<Pinned>; 3],
     next: AtomicUsize,
+    /// The buffers for copies of at least [`WIDE`] bytes.
+    wide: [Mutex<Pinned>; 12],
+    next_wide: AtomicUsize,
     /// The buffer for copies of up to [`DIRECT`] bytes to the host, such as values for which a solver waits.
     small: Mutex<Pinned>,
     /// The buffers for larger copies to the host.
@@ -73,6 +80,8 @@ impl Staging {
             stream,
             up: Default::default(),
             next: AtomicUsize::new(0),
+            wide: Default::default(),
+            next_wide: AtomicUsize::new(0),
             small: Mutex::default(),
             down: Mutex::default(),
         }
@@ -81,10 +90,44 @@ impl Staging {
     /// Returns the next buffer of the ring. The ring is not restarted for each copy, because a file that is read in
     /// pieces causes many copies that need one buffer each.
     fn next_up(&self) -> Result<MutexGuard<'_, Pinned>> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed) % self.up.len();
-        let mut pinned = lock(&self.up[number]);
+        self.next_of(&self.up, &self.next)
+    }
+
+    fn next_of<'a>(&self, ring: &'a [Mutex<Pinned>], next: &AtomicUsize) -> Result<MutexGuard<'a, Pinned>> {
+        let number = next.fetch_add(1, Ordering::Relaxed) % ring.len();
+        let mut pinned = lock(&ring[number]);
         pinned.make(&self.stream.name, UP)?;
         Ok(pinned)
+    }
+
+    /// [`Staging::to_device`] by several threads.
+    ///
+    /// # Safety
+    /// `to` must be a device allocation with at least as many bytes.
+    unsafe fn wide_to_device(&self, from: &[u8], to: u64) -> Result<()> {
+        let (name, stream) = (&self.stream.name, self.stream.main_stream() as usize);
+        let pieces = 0..from.len().div_ceil(UP);
+        let copied = of_stretches(&pieces, 1, |numbers| {
+            self.stream.bind()?;
+            for start in numbers.map(|number| number * UP) {
+                let pinned = self.next_of(&self.wide, &self.next_wide)?;
+                let length = UP.min(from.len() - start);
+                // SAFETY: the event shows that the buffer's last copy has ended, and this thread has locked it; the
+                // target's offsets stay below the number of bytes.
+                unsafe {
+                    call!(name, cuEventSynchronize(pinned.copied))?;
+                    std::ptr::copy_nonoverlapping(from[start..].as_ptr(), pinned.memory, length);
+                    let stream = stream as sys::CUstream;
+                    call!(
+                        name,
+                        cuMemcpyHtoDAsync_v2(to + start as u64, pinned.memory.cast(), length, stream)
+                    )?;
+                    call!(name, cuEventRecord(pinned.copied, stream))?;
+                }
+            }
+            Ok(())
+        });
+        copied.into_iter().collect()
     }
 
     fn small(&self) -> Result<MutexGuard<'_, Pinned>> {
@@ -104,6 +147,10 @@ impl Staging {
         if bytes <= DIRECT {
             // SAFETY: guaranteed by the caller; the driver has read pageable memory when it returns.
             return unsafe { call!(name, cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, stream)) };
+        }
+        if bytes >= WIDE {
+            // SAFETY: guaranteed by the caller.
+            return unsafe { self.wide_to_device(std::slice::from_raw_parts(from, bytes), to) };
         }
         // Small copies are not divided among threads, so the threads are free to parse a file.
         let shared = bytes > UP;

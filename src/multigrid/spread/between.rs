@@ -17,13 +17,13 @@
 //! weights of plane e - 1 for plane e (in P), and those of plane s - 1 for plane s (in P^H).
 
 use super::Build;
-use super::planes::{Planes, Slab, Wider};
+use super::planes::{EdgePiece, Planes, Slab, Wider};
 use super::rows::numbers;
 use crate::backend::{
     Communicator, Grid, GridMatrix, Op, bits_of, grid_values, grid_weights, interpolated, weight_number,
 };
 use crate::error::{Error, Result};
-use crate::matrix::{Csr, Dia};
+use crate::matrix::Dia;
 use crate::multigrid::MultigridBackend;
 use crate::multigrid::cycle::{Coarsest, Cycle, Level, Stored, Transfer};
 use crate::multigrid::grid;
@@ -31,8 +31,9 @@ use crate::multigrid::on_grid::OnGrid;
 use crate::multigrid::options::{LevelFacts, MultigridFacts};
 use crate::multigrid::smoother::LevelMatrix;
 use crate::operator::LinearOperator;
+use crate::parallel::of_stretches;
 use crate::scalar::Scalar;
-use crate::spread::{Edge, Spread, asked_for, halo_beyond};
+use crate::spread::{Edge, Spread};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -113,22 +114,18 @@ fn chosen<S: Scalar, B: MultigridBackend>(
     Ok(all)
 }
 
-/// The entries of `rows` of this rank in columns of other ranks; `entries` returns those of one row, counted from 0.
+/// The entries of `rows` of this rank in columns of other ranks; `entries` adds those of one row, counted from 0.
 fn edge_of<S: Scalar>(
     columns: usize,
     rows: Range<usize>,
-    entries: impl Fn(usize) -> Vec<(usize, S)>,
+    entries: impl Fn(usize, &mut EdgePiece<S>) + Sync,
 ) -> Result<Edge<S>> {
-    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-    for place in 0..rows.len() {
-        for (column, value) in entries(place) {
-            indices.push(column as u32);
-            values.push(value);
-        }
-        offsets.push(values.len());
-    }
-    let a = Csr::from_parts(rows.len(), columns, offsets, indices, values)?;
-    Ok(Edge { rows: rows.map(|row| row as u32).collect(), a })
+    let pieces = of_stretches(&(0..rows.len()), 1 << 12, |stretch| {
+        let mut piece = EdgePiece::default();
+        stretch.for_each(|place| entries(place, &mut piece));
+        piece
+    });
+    EdgePiece::joined(pieces, columns)
 }
 
 /// The entries of P that lead from the last plane of a rank, which is between two coarse ones, to the first of the rank
@@ -137,7 +134,7 @@ fn prolonged<S: Scalar>(fine: &Planes, coarse: &Planes, part: usize, weights: &[
     let (plane, boxes, across) = (fine.grid(1), coarse.grid(1), 1 << fine.axis());
     let end = fine.counts[part] * fine.points();
     let columns = coarse.parts().get(part + 1).map_or(0, |above| above.start);
-    edge_of(coarse.whole.points(), end - fine.points()..end, |point| {
+    edge_of(coarse.whole.points(), end - fine.points()..end, |point, piece| {
         let at = plane.place(point);
         let odd = (at[0] & 1) | (at[1] & 1) << 1 | across;
         let of_box = at.map(|at| at / 2);
@@ -146,9 +143,9 @@ fn prolonged<S: Scalar>(fine: &Planes, coarse: &Planes, part: usize, weights: &[
             let within = corner & !across;
             let to = [0, 1, 2].map(|axis| of_box[axis] + (within >> axis & 1));
             let weight = weights[weight_number(odd, corner) * boxes.points() + boxes.number(of_box)];
-            boxes.has(to).then(|| (columns + boxes.number(to), weight))
+            boxes.has(to).then(|| ((columns + boxes.number(to)) as u32, weight))
         };
-        corners.filter_map(entry).collect()
+        piece.push((end - fine.points() + point) as u32, corners.filter_map(entry));
     })
 }
 
@@ -157,7 +154,7 @@ fn prolonged<S: Scalar>(fine: &Planes, coarse: &Planes, part: usize, weights: &[
 fn restricted<S: Scalar>(fine: &Planes, coarse: &Planes, part: usize, weights: &[S]) -> Result<Edge<S>> {
     let (plane, boxes, across) = (fine.grid(1), coarse.grid(1), 1 << fine.axis());
     let columns = fine.parts()[part].start - fine.points();
-    edge_of(fine.whole.points(), 0..coarse.points(), |point| {
+    edge_of(fine.whole.points(), 0..coarse.points(), |point, piece| {
         let at = boxes.place(point);
         let around = (-1..=1).flat_map(|y| (-1..=1).map(move |x| [x, y, 0]));
         let entry = |by: [i64; 3]| {
@@ -166,9 +163,9 @@ fn restricted<S: Scalar>(fine: &Planes, coarse: &Planes, part: usize, weights: &
             let of_box = [0, 1, 2].map(|axis| at[axis] - (back >> axis & 1));
             let number = weight_number(odd | across, back | across);
             let weight = weights[number * boxes.points() + boxes.number(of_box)];
-            Some((columns + plane.number(from), weight.conj()))
+            Some(((columns + plane.number(from)) as u32, weight.conj()))
         };
-        around.filter_map(entry).collect()
+        piece.push(point as u32, around.filter_map(entry));
     })
 }
 
@@ -237,7 +234,7 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
         let (boxes, plane, first) = (grid.coarser().points(), coarse.points(), before / 2 * coarse.points());
         let here = first..first + own.coarser().points();
         let (top, bottom) = (here.end - plane..here.end, first.saturating_sub(plane)..first);
-        let none = |columns: &Planes| edge_of(columns.whole.points(), 0..0, |_| Vec::new());
+        let none = |columns: &Planes| EdgePiece::joined(Vec::new(), columns.whole.points());
         let above = match part + 1 < fine.counts.len() {
             true => prolonged(&fine, &coarse, part, &of_plane::<S, B>(backend, &all_weights, (boxes, top))?)?,
             false => none(&coarse)?,
@@ -268,8 +265,6 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
         columns: &[Range<usize>],
     ) -> Result<Box<LevelMatrix<S, B>>> {
         let (backend, communicator) = (self.space.backend(), self.space.communicator());
-        let halo = halo_beyond(&edge.a, &(0..edge.a.rows()), &columns[communicator.part()]);
-        let asked = asked_for(communicator, &halo, columns)?;
-        Ok(Box::new(Spread::joined(backend, communicator.clone(), own, edge, (columns, asked))?))
+        Ok(Box::new(Spread::joined(backend, communicator.clone(), own, edge, columns)?))
     }
 }

@@ -42,9 +42,13 @@ use crate::backend::{Communicator, Host, Space};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Real, Scalar};
-use crate::spread::{Edge, Spread, own_columns};
+use crate::spread::{Edge, Spread, own_columns, split};
 use num_traits::{Float, Zero};
 use std::ops::Range;
+
+/// The rows of a rank: the block of its own columns, the entries beside it, and what puts both together on the host with
+/// the columns of the whole matrix, for levels that are set up there.
+pub(crate) type PartOf<'a, T, B> = (&'a Csr<T, B>, &'a Edge<T>, &'a dyn Fn() -> Result<Csr<T>>);
 
 /// A level of at most this many rows over all ranks is gathered: on CPUs, and on GPUs, where every exchange takes a
 /// launch.
@@ -71,22 +75,23 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         Error::check_dimension("parts", space.communicator().parts(), rows.len())?;
         Error::check_dimension("rows of this part", rows[part].len(), a.rows())?;
         Error::check_dimension("columns", rows.last().map_or(0, |rows| rows.end), a.columns())?;
-        let own = own_columns(a, &(0..a.rows()), &rows[part])?.into_backend(space.backend())?;
-        let made = Self::spread_with(space, (a, &(0..a.rows()), &own), rows, options, false)?;
+        let (own, edge) = split(&Host, a, &(0..a.rows()), &rows[part])?;
+        let own = own.into_backend(space.backend())?;
+        let made = Self::spread_with(space, (&own, &edge, &|| a.copied(&Host)), rows, options, false)?;
         made.ok_or_else(|| Error::Unsupported("multigrid for this distributed matrix".into()))
     }
 
-    /// As [`Multigrid::spread`] for the rows `here` of a matrix, given also the block of this rank's columns. With
-    /// `grids_only`, returns `None` if the matrix is on no grid of which ranks have whole planes.
+    /// As [`Multigrid::spread`] for the parts of this rank's rows. With `grids_only`, returns `None` if the matrix is on
+    /// no grid of which ranks have whole planes.
     pub(crate) fn spread_with<C: Communicator<B>>(
         space: &Space<B, C>,
-        (a, here, own): (&Csr<T>, &Range<usize>, &Csr<T, B>),
+        (own, edge, on_host): PartOf<'_, T, B>,
         rows: &[Range<usize>],
         options: &MultigridOptions,
         grids_only: bool,
     ) -> Result<Option<Self>> {
         options.check()?;
-        let (backend, communicator) = (space.backend(), space.communicator());
+        let (backend, communicator, here) = (space.backend(), space.communicator(), own.rows());
         if options.unknowns_a_node > 1 {
             return Err(Error::Unsupported(
                 "multigrid with several unknowns per node on several ranks".into(),
@@ -109,28 +114,30 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
                 options,
                 asked: None,
                 facts,
-                own: Some(here.len()),
+                own: Some(here),
                 units: None,
             }))
         };
         let gathered = gathered_rows(space, options);
         let large = rows.last().map_or(0, |rows| rows.end) > options.coarsest_rows;
         if options.boxes && large {
-            let edge = || Edge::of(a, here, &rows[communicator.part()]);
+            let numbers = edge.rows.clone();
             if options.is_narrow::<T>() {
-                let Edge { rows: numbers, a: beside } = edge()?;
-                let edge = Edge { rows: numbers, a: beside.to_rounded(&Host)? };
+                let edge = Edge { rows: numbers, a: edge.a.to_rounded(&Host)? };
                 if let Some((cycle, facts)) = build.grids(&own.to_rounded(backend)?, edge, rows, gathered)? {
                     return made(AnyCycle::Lower(cycle), facts);
                 }
-            } else if let Some((cycle, facts)) = build.grids(own, edge()?, rows, gathered)? {
-                return made(AnyCycle::Full(cycle), facts);
+            } else {
+                let edge = Edge { rows: numbers, a: edge.a.copied(&Host)? };
+                if let Some((cycle, facts)) = build.grids(own, edge, rows, gathered)? {
+                    return made(AnyCycle::Full(cycle), facts);
+                }
             }
         }
         if grids_only {
             return Ok(None);
         }
-        let a = a.window(&Host, here.clone())?;
+        let a = on_host()?;
         if space.count(!a.parts().values.iter().all(|value| value.is_finite()))? > 0 {
             return Err(Error::InvalidMatrix("an entry is infinite or NaN".into()));
         }

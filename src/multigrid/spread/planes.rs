@@ -7,7 +7,9 @@ use crate::backend::{
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, Dia};
 use crate::multigrid::MultigridBackend;
-use crate::scalar::Scalar;
+use crate::parallel::prelude::*;
+use crate::parallel::{both, of_stretches};
+use crate::scalar::{Scalar, bytes_of, elements_of};
 use crate::spread::Edge;
 use std::ops::Range;
 
@@ -89,6 +91,50 @@ pub(super) struct Slab<S: Scalar, B: MultigridBackend> {
     ends: Vec<(usize, Vec<S>)>,
 }
 
+/// Rows per task, in whole sections.
+const TASK: usize = DIA_SECTION << 7;
+
+/// Some rows of an [`Edge`].
+pub(super) struct EdgePiece<S> {
+    rows: Vec<u32>,
+    lengths: Vec<u32>,
+    columns: Vec<u32>,
+    entries: Vec<S>,
+}
+
+impl<S> Default for EdgePiece<S> {
+    fn default() -> Self {
+        Self { rows: Vec::new(), lengths: Vec::new(), columns: Vec::new(), entries: Vec::new() }
+    }
+}
+
+impl<S: Scalar> EdgePiece<S> {
+    /// Adds a row with these columns and entries, if there are any.
+    pub(super) fn push(&mut self, row: u32, entries: impl Iterator<Item = (u32, S)>) {
+        let before = self.entries.len();
+        for (column, entry) in entries {
+            self.columns.push(column);
+            self.entries.push(entry);
+        }
+        if self.entries.len() > before {
+            self.rows.push(row);
+            self.lengths.push((self.entries.len() - before) as u32);
+        }
+    }
+
+    /// The rows of all pieces, in their order.
+    pub(super) fn joined(pieces: Vec<Self>, columns: usize) -> Result<Edge<S>> {
+        let mut offsets = vec![0];
+        for &length in pieces.iter().flat_map(|piece| &piece.lengths) {
+            offsets.push(offsets[offsets.len() - 1] + length as usize);
+        }
+        let rows = pieces.iter().map(|piece| &piece.rows[..]).collect::<Vec<_>>().concat();
+        let indices = pieces.iter().map(|piece| &piece.columns[..]).collect::<Vec<_>>().concat();
+        let entries = pieces.iter().map(|piece| &piece.entries[..]).collect::<Vec<_>>().concat();
+        Ok(Edge { a: Csr::from_parts(rows.len(), columns, offsets, indices, entries)?, rows })
+    }
+}
+
 /// A rank's matrix extended by rows of other ranks, on a grid of its own.
 pub(super) struct Wider<S: Scalar, B: MultigridBackend> {
     pub(super) grid: Grid,
@@ -108,17 +154,22 @@ impl<S: Scalar, B: MultigridBackend> Slab<S, B> {
         let mut this = Self { planes, part, neighbours, own, ends: Vec::new() };
         this.ends = this.downloaded(backend, this.own.parts().values, 0)?;
         let (points, here) = (this.planes.points(), this.planes.parts()[part].clone());
-        for (place, &row) in edge.rows.iter().enumerate() {
-            let row = row as usize;
-            let (columns, entries) = edge.a.row(place);
-            // Rows with couplings to points of other ranks are in the first plane or the last.
-            let Some((_, values)) = this.ends.iter_mut().find(|(number, _)| *number == row / points) else {
-                continue;
-            };
-            for (&column, &entry) in columns.iter().zip(entries) {
-                let by = this.planes.whole.between(here.start + row, column as usize);
-                if let Some(k) = by.and_then(|by| neighbours.number(by)) {
-                    values[first_place(row % points, neighbours.count()) + k * DIA_SECTION] = entry;
+        // All of these are couplings of neighbours, whose distances differ.
+        let whole = this.planes.whole;
+        let mut known: Vec<(i64, usize)> =
+            neighbours.iter().enumerate().map(|(k, by)| (whole.distance(by), k)).collect();
+        known.sort_unstable();
+        // Rows with couplings to points of other ranks are in the first plane or the last.
+        for (number, values) in &mut this.ends {
+            let place = |row: usize| edge.rows.partition_point(|&other| (other as usize) < row);
+            for place in place(*number * points)..place((*number + 1) * points) {
+                let (row, (columns, entries)) = (edge.rows[place] as usize, edge.a.row(place));
+                let first = first_place(row - *number * points, neighbours.count());
+                for (&column, &entry) in both(columns, entries) {
+                    let distance = i64::from(column) - (here.start + row) as i64;
+                    if let Ok(found) = known.binary_search_by_key(&distance, |&(distance, _)| distance) {
+                        values[first + known[found].1 * DIA_SECTION] = entry;
+                    }
                 }
             }
         }
@@ -167,7 +218,7 @@ impl<S: Scalar, B: MultigridBackend> Slab<S, B> {
         let (neighbours, points, axis) = (self.neighbours, self.planes.points(), self.planes.axis());
         let (part, parts) = (self.part, self.planes.parts());
         let last = self.planes.counts[part] - 1;
-        let (mut rows, mut offsets, mut columns, mut entries) = (Vec::new(), vec![0], Vec::new(), Vec::new());
+        let mut pieces = Vec::new();
         for (number, values) in &self.ends {
             let leads_on = |by: [i64; 3]| match by[axis] {
                 -1 => *number == 0 && part > 0,
@@ -178,23 +229,22 @@ impl<S: Scalar, B: MultigridBackend> Slab<S, B> {
                 .filter(|(_, by)| leads_on(*by))
                 .map(|(k, by)| (k, self.planes.whole.distance(by)))
                 .collect();
-            for point in 0..points {
-                let (row, first) = (number * points + point, first_place(point, neighbours.count()));
-                for &(k, distance) in &away {
-                    let value = values[first + k * DIA_SECTION];
-                    if !is_no_entry(value) && value != S::zero() {
-                        columns.push(((parts[part].start + row) as i64 + distance) as u32);
-                        entries.push(value);
-                    }
-                }
-                if entries.len() > offsets[rows.len()] {
-                    rows.push(row as u32);
-                    offsets.push(entries.len());
-                }
+            if away.is_empty() {
+                continue;
             }
+            pieces.extend(of_stretches(&(0..points), TASK, |points_here| {
+                let mut piece = EdgePiece::default();
+                for point in points_here {
+                    let (row, first) = (number * points + point, first_place(point, neighbours.count()));
+                    let found = away.iter().map(|&(k, distance)| (values[first + k * DIA_SECTION], distance));
+                    let found = found.filter(|&(value, _)| !is_no_entry(value) && value != S::zero());
+                    let column = |distance: i64| ((parts[part].start + row) as i64 + distance) as u32;
+                    piece.push(row as u32, found.map(|(value, distance)| (column(distance), value)));
+                }
+                piece
+            }));
         }
-        let a = Csr::from_parts(rows.len(), self.planes.whole.points(), offsets, columns, entries)?;
-        Ok(Edge { rows, a })
+        EdgePiece::joined(pieces, self.planes.whole.points())
     }
 
     /// The matrix extended by two planes of the rank below and one of the rank above.
@@ -202,16 +252,13 @@ impl<S: Scalar, B: MultigridBackend> Slab<S, B> {
         let (neighbours, points, count) =
             (self.neighbours, self.planes.points(), self.planes.counts[self.part]);
         let (part, parts) = (self.part, self.planes.counts.len());
-        let bytes = |from: usize| {
-            let ends = self.ends.iter().filter(|(number, _)| *number >= from);
-            ends.flat_map(|(_, values)| to_bytes(values)).collect::<Vec<u8>>()
-        };
         let mut told = vec![Vec::new(); parts];
         if part > 0 {
-            told[part - 1] = to_bytes(&self.ends[0].1);
+            told[part - 1] = bytes_of(&self.ends[0].1).to_vec();
         }
         if part + 1 < parts {
-            told[part + 1] = bytes(count - BELOW);
+            let last = self.ends.iter().filter(|(number, _)| *number + BELOW >= count);
+            told[part + 1] = last.map(|(_, values)| bytes_of(values)).collect::<Vec<_>>().concat();
         }
         let got = communicator.deliver(told)?;
         let (before, behind) = (if part > 0 { BELOW } else { 0 }, usize::from(part + 1 < parts));
@@ -230,9 +277,9 @@ impl<S: Scalar, B: MultigridBackend> Slab<S, B> {
         let size = grid_values(self.planes.grid(1), neighbours);
         let axis = self.planes.axis();
         let mut theirs = |of: usize, number: usize, place: usize, outwards: Option<i64>| -> Result<()> {
-            let all = from_bytes::<S>(&got[of]);
-            let plane = all.get(number * size..(number + 1) * size);
-            let mut plane = plane.ok_or_else(cut_short)?.to_vec();
+            let (bytes, each) = (&got[of], size * size_of::<S>());
+            let plane = bytes.get(number * each..(number + 1) * each);
+            let mut plane = elements_of::<S>(plane.ok_or_else(cut_short)?);
             if let Some(side) = outwards {
                 add_within(neighbours, (axis, side), points, &mut plane);
             }
@@ -264,15 +311,25 @@ impl<S: Scalar, B: MultigridBackend> Slab<S, B> {
         for (number, plane) in &self.ends {
             copied((plane, 0), (&mut own, number * points), points);
         }
-        let got = communicator.gather(to_bytes(&own))?;
-        let mut whole = vec![no_entry(); grid_values(self.planes.whole, self.neighbours)];
-        for ((bytes, rows), planes) in got.iter().zip(self.planes.parts()).zip(&self.planes.counts) {
-            let theirs = from_bytes::<S>(bytes);
+        let got = communicator.gather(bytes_of(&own).to_vec())?;
+        let theirs: Vec<Vec<S>> = got.iter().map(|bytes| elements_of(bytes)).collect();
+        for (theirs, planes) in theirs.iter().zip(&self.planes.counts) {
             if theirs.len() != grid_values(self.planes.grid(*planes), self.neighbours) {
                 return Err(cut_short());
             }
-            copied((&theirs, 0), (&mut whole, rows.start), rows.len());
         }
+        let (parts, all) = (self.planes.parts(), self.planes.whole.points());
+        let mut whole = vec![no_entry(); grid_values(self.planes.whole, self.neighbours)];
+        whole.par_chunks_mut(TASK * count).enumerate().for_each(|(task, values)| {
+            for row in task * TASK..((task + 1) * TASK).min(all) {
+                let rank = parts.partition_point(|rows| rows.end <= row);
+                let read = first_place(row - parts[rank].start, count);
+                let write = first_place(row - task * TASK, count);
+                for k in (0..count).map(|k| k * DIA_SECTION) {
+                    values[write + k] = theirs[rank][read + k];
+                }
+            }
+        });
         Ok(whole)
     }
 }
@@ -299,26 +356,4 @@ fn add_within<S: Scalar>(
             }
         }
     }
-}
-
-/// Converts values to bytes: the real part, and the imaginary part of complex ones.
-fn to_bytes<S: Scalar>(values: &[S]) -> Vec<u8> {
-    let size = size_of::<S::Real>();
-    let words = values.iter().flat_map(|value| value.bits().into_iter().take(size_of::<S>() / size));
-    words.flat_map(|word| word.to_le_bytes().into_iter().take(size)).collect()
-}
-
-/// The inverse of [`to_bytes`].
-fn from_bytes<S: Scalar>(bytes: &[u8]) -> Vec<S> {
-    let size = size_of::<S::Real>();
-    let word = |bytes: &[u8]| {
-        let mut all = [0; 8];
-        all[..size].copy_from_slice(bytes);
-        u64::from_le_bytes(all)
-    };
-    let value = |bytes: &[u8]| {
-        let mut words = bytes.chunks_exact(size).map(word);
-        S::from_bits([words.next().unwrap_or(0), words.next().unwrap_or(0)])
-    };
-    bytes.chunks_exact(size_of::<S>()).map(value).collect()
 }

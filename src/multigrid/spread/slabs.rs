@@ -5,7 +5,7 @@
 use super::planes::{Planes, Slab};
 use super::rows::{gathered, moved_columns, numbers, placed, ranges};
 use super::{Build, whole_vector};
-use crate::backend::{Communicator, Grid, GridMatrix, Host, Neighbours};
+use crate::backend::{Backend, Communicator, Grid, GridMatrix, Host, Neighbours};
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, Dia, add};
 use crate::multigrid::MultigridBackend;
@@ -13,9 +13,9 @@ use crate::multigrid::cycle::{Coarsest, Cycle, Level, Stored, Transfer};
 use crate::multigrid::grid;
 use crate::multigrid::on_grid::{OnGrid, boxes};
 use crate::multigrid::options::{LevelFacts, MultigridFacts};
-use crate::parallel::both;
+use crate::parallel::{both, of_stretches};
 use crate::scalar::Scalar;
-use crate::spread::{Edge, Spread, asked_for, halo_beyond};
+use crate::spread::{Edge, Spread};
 use num_traits::{Float, Zero};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -42,16 +42,21 @@ pub(crate) fn seeming_grid(rows: usize, distances: impl IntoIterator<Item = i64>
     grid::of_distances(rows, &all).map(|(grid, _)| grid)
 }
 
-/// The distances between columns and rows for some of the entries in rows `here`.
-pub(crate) fn some_distances<T: Scalar>(a: &Csr<T>, here: &Range<usize>) -> Vec<i64> {
-    let starts = here.clone().step_by(here.len().div_ceil(4).max(1));
-    let mut all: Vec<i64> = starts
-        .flat_map(|start| start..(start + WINDOW).min(here.end))
-        .flat_map(|row| a.row(row).0.iter().map(move |&column| i64::from(column) - row as i64))
-        .collect();
-    all.sort_unstable();
-    all.dedup();
-    all
+/// The distances between columns and rows for some of the entries.
+pub(crate) fn some_distances<T: Scalar, B: Backend>(backend: &B, a: &Csr<T, B>) -> Result<Vec<i64>> {
+    let rows = a.rows();
+    let starts = (0..rows).step_by(rows.div_ceil(4).max(1));
+    let windows: Vec<_> = starts.map(|start| start..(start + WINDOW).min(rows)).collect();
+    let mut all = Vec::new();
+    for (here, window) in windows.iter().zip(a.windows(backend, &windows)?) {
+        for place in 0..window.rows() {
+            let row = (here.start + place) as i64;
+            all.extend(window.row(place).0.iter().map(|&column| i64::from(column) - row));
+        }
+        all.sort_unstable();
+        all.dedup();
+    }
+    Ok(all)
 }
 
 /// The rows of each rank on a grid: whole planes (lines in two dimensions), about equally many for each rank. `None` if
@@ -96,14 +101,17 @@ impl<S: Scalar> Slabs<S> {
     /// Returns whether all coupled points of other ranks are neighbours on the grid.
     fn fits(&self, own: &Range<usize>) -> bool {
         let whole = self.whole();
-        (0..self.edge.a.rows()).all(|row| {
+        let fits = |row: usize| {
             let from = own.start + self.edge.rows[row] as usize;
             let (columns, values) = self.edge.a.row(row);
             let beside = |&column: &u32| {
                 whole.between(from, column as usize).is_some_and(|by| self.neighbours.number(by).is_some())
             };
             columns.iter().all(beside) && values.iter().all(|value| value.is_finite())
-        })
+        };
+        of_stretches(&(0..self.edge.a.rows()), 1 << 12, |mut rows| rows.all(fits))
+            .into_iter()
+            .all(|fits| fits)
     }
 
     /// The grids of boxes, and their couplings: sums over the points of boxes.
@@ -207,11 +215,8 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
             backend.grid_scales(on_grid, &mut scales)?;
             self.widen(&mut scales, &slabs.edge)?;
             let next = boxes(backend, on_grid, &mut unfit)?;
-            let halo = halo_beyond(&slabs.edge.a, &(0..slabs.edge.a.rows()), here);
-            let asked = asked_for(communicator, &halo, &slabs.parts)?;
             let own = Box::new(std::mem::replace(&mut matrix, next));
-            let columns = (&slabs.parts[..], asked);
-            let spread = Spread::joined(backend, communicator.clone(), own, &slabs.edge, columns)?;
+            let spread = Spread::joined(backend, communicator.clone(), own, &slabs.edge, &slabs.parts)?;
             levels.push(Level {
                 a: Stored::Spread(Box::new(spread)),
                 smoother: grid::smoother(scales, self.options),

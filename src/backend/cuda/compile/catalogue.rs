@@ -275,6 +275,7 @@ fn conversions(units: &mut Vec<Unit>) {
             units.push(unit("convert_rows.cu").with("STARTS", "u64").class(lanes));
             units.push(unit("convert_tails.cu").with("HEADS", "u32").with("TAILS", "u32"));
             units.push(unit("mirror.cu"));
+            units.push(unit("own_columns.cu").with("TARGET", offset));
             units.extend(OFFSETS.map(|cursor| unit("transpose.cu").with("CURSOR", cursor)));
             units.push(unit("transpose_windows.cu").with("CURSOR", "u32").class(lanes / 8 + 10));
         }

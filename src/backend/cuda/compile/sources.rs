@@ -69,6 +69,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "minres_resident.cu",
     "mirror.cu",
     "number.cu",
+    "own_columns.cu",
     "pack.cu",
     "pair_products.cu",
     "pair_scalars.cu",

@@ -36,7 +36,7 @@ fn resident_blocks(chip: Chip, threads: u32) -> usize {
 }
 
 /// Files with elementwise kernels.
-const ELEMENTWISE: [&str; 4] = ["index", "keys", "number", "pack"];
+const ELEMENTWISE: [&str; 5] = ["index", "keys", "number", "own_columns", "pack"];
 /// Returns the constants of a unit of the primitives: those of the line whose number is in its class and, for a file
 /// with several kernels, also those of the other kernels' lines.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {

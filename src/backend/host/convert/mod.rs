@@ -3,18 +3,20 @@
 mod blocks;
 mod dia;
 mod sizes;
+mod split;
 mod transpose;
 
 use super::Host;
 use super::memory::PARALLEL_FROM;
 use crate::backend::{
-    Conversions, CooParts, CsrParts, DiaFill, DiaParts, Diagonals, EllParts, JdsParts, OffsetsRef,
-    Primitives, RowOrderRef, SellParts, with_offsets,
+    Conversions, CooParts, CsrParts, CsrPattern, DiaFill, DiaParts, Diagonals, EllParts, JdsParts, Offsets,
+    OffsetsRef, Primitives, RowOrderRef, SellParts, with_offsets,
 };
 use crate::error::Result;
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset, Scalar};
 use blocks::{BLOCK, fill_diagonals, fill_rows, gather_rows, split_diagonals, split_rows};
+use std::ops::Range;
 
 impl Conversions for Host {
     fn row_lengths(
@@ -87,6 +89,30 @@ impl Conversions for Host {
                 *offset = I::from_usize(head.to_usize() + tail.to_usize());
             });
         }));
+        Ok(())
+    }
+
+    fn entries_beyond(
+        &self,
+        a: CsrPattern<'_, Host>,
+        rows: Range<usize>,
+        own: Range<usize>,
+        beyond: &mut [u32],
+    ) -> Result<()> {
+        split::entries_beyond(a, rows, own, beyond);
+        Ok(())
+    }
+
+    fn split_columns<V: Element>(
+        &self,
+        a: CsrParts<'_, V, Host>,
+        rows: Range<usize>,
+        own: Range<usize>,
+        before: &[u64],
+        ours: (&mut Offsets<Host>, &mut [u32], &mut [V]),
+        others: (&mut [u32], &mut [V]),
+    ) -> Result<()> {
+        split::split_columns(a, rows, own, before, ours, others);
         Ok(())
     }
 
