@@ -28,7 +28,8 @@
 //! | `factorised` | the stage of factorisations |
 //! | `iterated`, `refined` | the stages of Krylov methods, in full precision and in two |
 //! | `preconditioner`, `diagonal`, `hierarchy`, `incomplete` | preconditioners as the solver sets them up |
-//! | `spread`, `spread_stages`, `parted`, `consensus`, `single_rank` | distributed solves: stages, agreements, one rank |
+//! | `spread`, `spread_stages`, `spread_solving`, `parted` | distributed solvers: how they are built, stages, solves |
+//! | `consensus`, `single_rank` | agreements of ranks; one rank alone |
 //! | `rows` | distributed solves for rows that each process gives |
 //! | `many`, `group`, `columns` | how many right-hand sides to solve together, solving them, and their storage |
 //! | `alone` | preconditioners on their own |
@@ -74,6 +75,7 @@ mod sign;
 mod single_rank;
 mod solving;
 mod spread;
+mod spread_solving;
 mod spread_stages;
 mod stage;
 mod symmetry;

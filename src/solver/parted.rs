@@ -17,6 +17,7 @@ use crate::matrix::Csr;
 use crate::operator::LinearOperator;
 use crate::precondition::Identity;
 use crate::scalar::Scalar;
+use crate::spread::Edge;
 use crate::verdict::{RowNorms, verdict};
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -26,6 +27,14 @@ pub(super) struct Stage<T: Scalar, B: SolverBackend> {
     pub(super) plan: Candidate,
     /// None for multigrid that is set up only when it is needed.
     pub(super) setup: Option<AnyPreconditioner<T, B>>,
+}
+
+/// What stages are set up from: the block of this rank, the entries beside it, and what puts both together on the host.
+pub(super) struct Sources<'a, T: Solvable, B: SolverBackend> {
+    pub(super) block: Block<T, B>,
+    pub(super) edge: Edge<T>,
+    #[allow(clippy::type_complexity)]
+    pub(super) on_host: &'a dyn Fn(&Block<T, B>, &Edge<T>) -> Result<Csr<T>>,
 }
 
 /// The source of preconditioners: the block of a rank's rows and columns, or only the diagonal if nothing else is

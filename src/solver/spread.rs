@@ -11,38 +11,32 @@
 //! ```
 
 use super::builder::Builder;
-use super::choice::{Candidate, Course, Pace, is_fault};
 use super::consensus::{Share, of_all, ordered, refuse, shares, together};
 use super::finite;
 use super::forecast::expected_products;
 use super::hierarchy::Known;
-use super::judging::Judging;
-use super::names::{AUTO, Method, Precision, PreconditionerChoice as Name, Reorder};
-use super::parted::{Block, Stage, Task};
+use super::names::{AUTO, Method, PreconditionerChoice as Name, Reorder};
+use super::parted::{Block, Sources, Stage};
 use super::plan::timed;
 use super::preconditioner::AnyPreconditioner;
-use super::report::{Decision, Seconds, SolveReport, Trail, blank};
+use super::report::{Decision, Seconds, Trail};
 use super::sign::{NEGATED, all_with_positive_diagonals, first_curvature};
 use super::single_rank::{self, SingleRank};
-use super::spread_stages::Sources;
 use super::symmetry;
-use super::watch::{Canceller, Progress, Watch};
 use super::{Solvable, SolverBackend};
 use crate::backend::{Communicator, ExchangePlan, Host, PreconditionSteps, Space};
 use crate::error::{Error, Result};
 use crate::graph::Permutation;
-use crate::krylov::{Outcome, Report, SolveOptions};
+use crate::krylov::SolveOptions;
 use crate::matrix::{self, ChoiceOptions, Csr};
 use crate::multigrid::{planes, seeming_grid, some_distances};
 use crate::operator::LinearOperator;
-use crate::prices::order::OrderGuess;
-use crate::scalar::{Promote, Real, Scalar, Symmetry};
+use crate::scalar::{Promote, Scalar, Symmetry};
 use crate::spread::{Edge, Spread, balanced_parts, check_parts, joined_rows, rows_on, split};
-use crate::verdict::{RowNorms, Verdict, verdict};
+use crate::verdict::RowNorms;
 use std::any::Any;
-use std::cell::Cell;
 use std::fmt;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -146,30 +140,30 @@ impl Before {
 pub struct SpreadSolver<T: Solvable, B: SolverBackend, C: Communicator<B>> {
     pub(super) space: Space<B, C>,
     pub(super) options: SolveOptions,
-    time_limit: Option<Duration>,
+    pub(super) time_limit: Option<Duration>,
     /// None if rank 0 solves alone.
     pub(super) operator: Option<Arc<Spread<T, B, C>>>,
-    lone: Option<SingleRank<T>>,
+    pub(super) lone: Option<SingleRank<T>>,
     pub(super) stages: Vec<Stage<T, B>>,
     /// This rank's block and the entries beside it, if a stage is yet to be set up from them.
     pub(super) rows: Option<(Csr<T, B>, Edge<T>)>,
     /// True if -A is stored, and solved for -x.
-    negated: bool,
+    pub(super) negated: bool,
     /// The caller's numbers of this rank's unknowns.
-    numbers: Vec<u32>,
+    pub(super) numbers: Vec<u32>,
     pub(super) parts: Vec<Range<usize>>,
-    order: Option<Permutation>,
-    shares: Vec<Share>,
-    symmetry: Symmetry,
+    pub(super) order: Option<Permutation>,
+    pub(super) shares: Vec<Share>,
+    pub(super) symmetry: Symmetry,
     /// A diagonal entry that proves that A is not positive definite.
     pub(super) curvature: Option<f64>,
     /// The norms by which residuals are judged; none if rank 0 solves alone.
-    norms: Option<RowNorms<T, B>>,
-    seconds: Seconds,
-    spent: BuildSeconds,
+    pub(super) norms: Option<RowNorms<T, B>>,
+    pub(super) seconds: Seconds,
+    pub(super) spent: BuildSeconds,
     pub(super) trail: Trail,
-    history: Vec<f64>,
-    device: Arc<str>,
+    pub(super) history: Vec<f64>,
+    pub(super) device: Arc<str>,
 }
 
 impl<T: Solvable, B: SolverBackend, C: Communicator<B>> fmt::Debug for SpreadSolver<T, B, C> {
@@ -226,17 +220,17 @@ impl Builder {
     /// // | 2 1 |, a row each for two threads; on GPUs a rank is a process
     /// // | 1 2 |
     /// let rows = [0..1, 1..2];
+    /// let solve = |part: Parts| -> Result<f64> {
+    ///     let number = Communicator::<Host>::part(&part);
+    ///     let values = if number == 0 { vec![2.0, 1.0] } else { vec![1.0, 2.0] };
+    ///     let own = Csr::from_parts(1, 2, vec![0, 2], vec![0, 1], values)?.into_backend(&Host)?;
+    ///     let mut solver = Solver::builder().build_spread_rows_on(&Host, part, own, &rows)?;
+    ///     let mut x = vec![0.0];
+    ///     solver.solve_into(&[3.0], &mut x)?;
+    ///     Ok(x[0])
+    /// };
+    /// let solve = &solve;
     /// std::thread::scope(|scope| {
-    ///     let solve = |part: Parts| -> Result<f64> {
-    ///         let number = Communicator::<Host>::part(&part);
-    ///         let values = if number == 0 { vec![2.0, 1.0] } else { vec![1.0, 2.0] };
-    ///         let own = Csr::from_parts(1, 2, vec![0, 2], vec![0, 1], values)?.into_backend(&Host)?;
-    ///         let mut solver = Solver::builder().build_spread_rows_on(&Host, part, own, &rows)?;
-    ///         let mut x = vec![0.0];
-    ///         solver.solve_into(&[3.0], &mut x)?;
-    ///         Ok(x[0])
-    ///     };
-    ///     let solve = &solve;
     ///     for thread in Parts::new(2).into_iter().map(|part| scope.spawn(move || solve(part))).collect::<Vec<_>>() {
     ///         assert!((thread.join().unwrap().unwrap() - 1.0).abs() < 1e-7);
     ///     }
@@ -514,220 +508,5 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             Some(order) => order.apply_inverse(&all).map(Some),
             None => Ok(Some(all)),
         }
-    }
-
-    /// Solves A x = b from x: both are this rank's entries ([`SpreadSolver::own_part`]).
-    ///
-    /// # Errors
-    /// If a vector has another length, if memory runs out, and if another rank has failed.
-    pub fn solve_into(&mut self, b: &B::Slice<T>, x: &mut B::Slice<T>) -> Result<SolveReport> {
-        self.solve_with(b, x, |_| ControlFlow::Continue(()))
-    }
-
-    /// [`SpreadSolver::solve_into`] with an observer of each iteration. If the observer of any rank asks to stop, the
-    /// solve ends on all ranks, at most an iteration later.
-    ///
-    /// # Errors
-    /// As [`SpreadSolver::solve_into`].
-    pub fn solve_with(
-        &mut self,
-        b: &B::Slice<T>,
-        x: &mut B::Slice<T>,
-        observer: impl FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<SolveReport> {
-        if self.lone.is_some() {
-            return self.solve_alone(b, x, observer);
-        }
-        if !self.negated {
-            return self.solve_spread(b, x, observer);
-        }
-        self.space.backend().scale_in_place(-T::one(), x)?;
-        let report = self.solve_spread(b, x, observer);
-        self.space.backend().scale_in_place(-T::one(), x)?;
-        report
-    }
-
-    /// Solves with the stored matrix, A or -A, on all ranks.
-    fn solve_spread(
-        &mut self,
-        b: &B::Slice<T>,
-        x: &mut B::Slice<T>,
-        mut observer: impl FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<SolveReport> {
-        let (start, canceller) = (Instant::now(), Canceller::default());
-        let limit = self.options.iteration_limit(self.columns());
-        self.history.clear();
-        self.seconds.iterating = 0.0;
-        let clock = self.time_limit;
-        let mut late = false;
-        let mut watch = Watch::new(Some(&mut observer), &canceller, None);
-        let (mut course, mut from) = (Course::new(0, None), 0);
-        let mut judged = None;
-        // Distributed solves have no factorisation that could come first.
-        while let Some(turn) = course.next(from, &self.stages, limit, |_| false) {
-            let (begun, number, before) = (Instant::now(), turn.number, course.iterations());
-            from = number + 1;
-            if let Some(why) = self.prepare(number)? {
-                self.trail.stages[number].refused = Some(why);
-                continue;
-            }
-            let stage = &self.stages[number];
-            let plan = stage.plan;
-            watch.method = plan.method;
-            let communicator = self.space.communicator();
-            let (mut broken, is_first) = (None, course.total.is_none());
-            let length = if plan.is_judged(&turn) { self.length(b)? } else { 0.0 };
-            let goal = self.options.threshold::<T>(if length.is_finite() { length } else { 0.0 });
-            let mut pace = Pace::new((&plan, &[] as &[Candidate]), &turn, goal, None, &mut Vec::new());
-            let sought = Cell::new(None);
-            let mut observe = |iteration: usize, norm: f64| {
-                if let Some(next) = sought.take() {
-                    pace.seek(next * length);
-                }
-                // Norms are the same on all ranks, so all give up together.
-                let no_order = || OrderGuess::new([0, 0], 0.0);
-                if !pace.goes_on((iteration, norm), no_order, || Ok(f64::INFINITY)) {
-                    return ControlFlow::Break(());
-                }
-                let mut stop = false;
-                if iteration > 0 || is_first {
-                    stop = watch.see(0, before + iteration, norm).is_break();
-                }
-                let over = clock.is_some_and(|clock| start.elapsed() >= clock);
-                match communicator.agree(stop || over) {
-                    Ok(true) => {
-                        late = !stop && clock.is_some();
-                        ControlFlow::Break(())
-                    }
-                    Ok(false) => ControlFlow::Continue(()),
-                    Err(error) => {
-                        broken = Some(error);
-                        ControlFlow::Break(())
-                    }
-                }
-            };
-            let Some(operator) = &self.operator else { break };
-            let Some(norms) = &mut self.norms else { break };
-            let mut judging = Judging::new(&self.options, &sought);
-            let options = self.options.clone().max_iterations(turn.most(&plan));
-            let system = (&**operator as &dyn LinearOperator<T, B>, &mut *norms);
-            let task = Task { space: &self.space, system, options, b, x: &mut *x, judging: &mut judging };
-            let (mut report, history, iterating) = task.run(stage, &mut observe)?;
-            judged = judging.last;
-            if judging.is_open(&report.outcome) {
-                judged = Some(verdict(&self.space, (&**operator, norms), (b, x), &self.options, None)?);
-            }
-            report.outcome = match judged {
-                Some(judged) if judged.met => Outcome::Converged,
-                Some(_) if report.outcome == Outcome::Converged => Outcome::Stagnated,
-                _ => report.outcome,
-            };
-            if let Some(error) = broken {
-                return Err(error);
-            }
-            let (outcome, words) = pace.ended(report.outcome);
-            report.outcome = outcome;
-            if late && report.outcome == Outcome::Interrupted {
-                report.outcome = Outcome::TimeLimit;
-            }
-            let skipped = usize::from(!self.history.is_empty());
-            self.history.extend(history.iter().skip(skipped));
-            self.seconds.iterating += iterating.as_secs_f64();
-            let creeps = turn.creeps(&plan, &report.outcome);
-            let told = &mut self.trail.stages[number];
-            told.outcome = Some(if creeps { Outcome::GivenUp } else { report.outcome });
-            told.iterations = report.iterations;
-            told.bytes = report.iterations as f64 * report.bytes_per_iteration as f64;
-            told.seconds = begun.elapsed().as_secs_f64();
-            told.relative_residual = Some(report.relative_residual);
-            told.remark = words;
-            if let Some(AnyPreconditioner::Levels(levels)) = &self.stages[number].setup {
-                told.remark = Some(levels.told.clone()).filter(|told| !told.is_empty());
-                told.levels = levels.facts.clone();
-            }
-            if !course.add(&turn, &plan, report) {
-                break;
-            }
-        }
-        self.seconds.solve = start.elapsed().as_secs_f64();
-        let Course { last, total, .. } = course;
-        let report = total.ok_or_else(|| Error::Unsupported("a system without a method".into()))?;
-        let Some((operator, norms)) = self.operator.as_ref().zip(self.norms.as_mut()) else {
-            return Err(Error::Unsupported("a system without an operator".into()));
-        };
-        let judged = match judged {
-            Some(judged) => judged,
-            None => verdict(&self.space, (&**operator, norms), (b, x), &self.options, None)?,
-        };
-        self.tell(&report, last, &judged)
-    }
-
-    /// ||b||.
-    fn length(&self, b: &B::Slice<T>) -> Result<f64> {
-        let backend = self.space.backend();
-        let mut square = backend.zeros::<T::Real>(1)?;
-        backend.norm2_squared(b, &mut square)?;
-        self.space.communicator().all_sum(backend, &mut square)?;
-        Ok(backend.value(&square)?.to_f64().sqrt())
-    }
-
-    /// Rank 0 solves, and sends its report to the others.
-    fn solve_alone(
-        &mut self,
-        b: &B::Slice<T>,
-        x: &mut B::Slice<T>,
-        mut observer: impl FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<SolveReport> {
-        let solver = self.lone.as_mut().and_then(|lone| lone.0.as_mut());
-        let Some(solver) = solver else {
-            let words = self.space.communicator().gather(Vec::new())?.swap_remove(0);
-            let blank = blank(&self.device, &self.trail, Csr::<T>::NAME, T::NAME);
-            return single_rank::heard(&words, blank);
-        };
-        let report = solver.solve_on_with(self.space.backend(), b, x, &mut observer);
-        self.space.communicator().gather(single_rank::told(&report))?;
-        let report = report?;
-        self.history = solver.history().to_vec();
-        // Decisions made before there was a solver come first.
-        let mut trail = self.trail.clone();
-        trail.decisions.extend(report.trail.decisions.iter().cloned());
-        trail.stages = report.trail.stages.clone();
-        Ok(SolveReport { trail: Arc::new(trail), ..report })
-    }
-
-    /// Makes the report of a solve, with the outcome that the check of x gives.
-    fn tell(&self, report: &Report, stage: usize, judged: &Verdict) -> Result<SolveReport> {
-        // A distributed solve has no proof that a square matrix is singular.
-        let outcome = match report.outcome {
-            said if judged.met && (is_fault(&said) || said.is_solved()) => Outcome::Converged,
-            Outcome::Converged | Outcome::LeastSquares => Outcome::Stagnated,
-            other => other,
-        };
-        Ok(SolveReport {
-            outcome,
-            method: self.stages[stage].plan.method,
-            preconditioner: self.trail.stages[stage].preconditioner,
-            precision: Precision::Double,
-            iterations: report.iterations,
-            restarts: report.restarts,
-            residual_norm: judged.residual,
-            relative_residual: judged.relative(),
-            row_wise_residual: judged.row_wise(),
-            backward_error: self.norms.as_ref().and_then(|norms| judged.backward_error(norms.frobenius)),
-            condition: None,
-            digits: None,
-            normal_residual: None,
-            singularity: None,
-            outside_range: None,
-            unmatched: None,
-            memory_needed: None,
-            bytes_per_iteration: report.bytes_per_iteration,
-            at_once: 1,
-            seconds: self.seconds,
-            format: Csr::<T>::NAME,
-            stored: T::NAME,
-            device: Arc::clone(&self.device),
-            trail: Arc::new(self.trail.clone()),
-        })
     }
 }

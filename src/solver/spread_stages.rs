@@ -8,26 +8,17 @@ use super::consensus::{together, weights};
 use super::diagonal::Diagonal;
 use super::hierarchy::{Known, Levels, grids_pay};
 use super::names::{Method, Precision, PreconditionerChoice as Name};
-use super::parted::{Block, Stage};
+use super::parted::{Block, Sources, Stage};
 use super::preconditioner::AnyPreconditioner;
 use super::report::{Decision, StageReport};
 use super::spread::SpreadSolver;
 use crate::backend::{Communicator, PreconditionSteps};
 use crate::error::Result;
-use crate::matrix::Csr;
 use crate::multigrid::{seeming_grid, some_distances};
 use crate::operator::LinearOperator;
 use crate::precondition::Chebyshev;
-use crate::spread::{Edge, among_all, joined_rows, own_columns};
+use crate::spread::{among_all, joined_rows, own_columns};
 use std::sync::Arc;
-
-/// What stages are set up from: the block of this rank, the entries beside it, and what puts both together on the host.
-pub(super) struct Sources<'a, T: Solvable, B: SolverBackend> {
-    pub(super) block: Block<T, B>,
-    pub(super) edge: Edge<T>,
-    #[allow(clippy::type_complexity)]
-    pub(super) on_host: &'a dyn Fn(&Block<T, B>, &Edge<T>) -> Result<Csr<T>>,
-}
 
 impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
     /// Sets up the stages.
