@@ -10,7 +10,9 @@ mod bytes;
 mod combine;
 mod symmetry;
 
-pub(crate) use bytes::{bytes_of, bytes_of_mut, elements_of};
+#[cfg(feature = "ranks")]
+pub(crate) use bytes::bytes_of_mut;
+pub(crate) use bytes::{bytes_of, elements_of};
 pub use combine::{Combine, Max, Min, Number, Sum};
 pub use symmetry::Symmetry;
 

@@ -50,15 +50,15 @@ fn path(n: usize) -> Vec<Vec<f64>> {
 
 /// [[D, c, c], [c^T, 0, 0], [c^T, 0, 0]]: a constraint that is stated twice.
 fn constraint_twice(random: &mut Random, n: usize) -> Vec<Vec<f64>> {
-    let mut a = vec![vec![0.0; n + 2]; n + 2];
-    for i in 0..n {
-        a[i][i] = 1.0 + random.below(3) as f64;
-        let c = 1.0 + random.below(2) as f64;
-        for j in [n, n + 1] {
-            (a[i][j], a[j][i]) = (c, c);
-        }
-    }
-    a
+    let weights: Vec<(f64, f64)> =
+        random.vec(n, |random| (1.0 + random.below(3) as f64, 1.0 + random.below(2) as f64));
+    let entry = |i: usize, j: usize| match (i < n, j < n) {
+        (true, true) if i == j => weights[i].0,
+        (true, false) => weights[i].1,
+        (false, true) => weights[j].1,
+        _ => 0.0,
+    };
+    (0..n + 2).map(|i| (0..n + 2).map(|j| entry(i, j)).collect()).collect()
 }
 
 /// Solves a system of a singular matrix that has a solution, and checks the claims about its condition.
