@@ -58,11 +58,12 @@ pub(super) fn nearest_to_null<T: Factorable>(a: &Csr<T>, factor: &Factor<T>) -> 
     // Small entries of v need more digits than one number has, so v is kept as a sum of two and rounded at the end.
     let zero = vec![T::default(); n];
     let (mut second, mut d) = (zero.clone(), zero.clone());
-    let mut idle = 0;
+    let (mut idle, mut least) = (0, f64::INFINITY);
     for step in 0..=STEPS {
-        let ratio = null_ratio(a, &v).min(null_ratio(a, &without_noise(&v)));
-        idle = if ratio < 0.9 * best { 0 } else { idle + 1 };
-        best = best.min(ratio);
+        let ratio = null_ratio(a, &v);
+        idle = if ratio < 0.9 * least { 0 } else { idle + 1 };
+        least = least.min(ratio);
+        best = best.min(least).min(null_ratio(a, &without_noise(&v)));
         if best <= NULL_UNITS || step == STEPS || idle == IDLE {
             break;
         }

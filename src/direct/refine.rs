@@ -174,10 +174,16 @@ const EXCUSED: f64 = 0.375;
 /// rows may hide all that small ones tell.
 pub(crate) const EVEN: f64 = 1e6;
 
+/// Only a residual below this fraction of ||b|| is so small that rounding counts.
+const SMALL_PART: f64 = 1e-4;
+
 /// The ratio ||A^H r|| / (||A|| ||r||) that rounding may cause if ||A|| ||x|| + ||b|| is `sums` and ||r|| is
 /// `residual`.
-pub(crate) fn excused<T: Scalar>(sums: f64, residual: f64) -> f64 {
+pub(crate) fn excused<T: Scalar>((sums, b): (f64, f64), residual: f64) -> f64 {
     let unit = <T::Real as Float>::epsilon().to_f64();
+    if residual > SMALL_PART * b {
+        return 0.0;
+    }
     (GRADIENT_UNITS * unit * sums / residual).min(unit.powf(EXCUSED))
 }
 
@@ -218,7 +224,7 @@ pub(crate) fn is_orthogonal<T: Scalar>(
 fn normal_rounding<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], r: &[T]) -> f64 {
     let sum = |row: usize| magnitudes(a, row, x) + b[row].abs().to_f64();
     let sums: Vec<f64> = (0..a.rows()).into_par_iter().map(sum).collect();
-    excused::<T>(norm(&sums), norm(r))
+    excused::<T>((norm(&sums), norm(b)), norm(r))
 }
 
 /// A^H r.

@@ -99,7 +99,7 @@ pub(super) fn nearest<T: Scalar, B: SolverBackend>(
     }
     let judged = judge(backend, (stored, &mut *norms), (b, x), options, None)?;
     let (sums, is_even) = (norms.most * judged.x + judged.b, norms.spread() <= EVEN);
-    let rounding = if is_even { excused::<T>(sums, judged.residual) } else { 0.0 };
+    let rounding = if is_even { excused::<T>((sums, judged.b), judged.residual) } else { 0.0 };
     // If the residual meets the tolerance, or nearly, only rows in small units miss it.
     let least = options.threshold::<T>(judged.b) * if is_even { 1.0 } else { ALMOST };
     if strict > part.max(rounding) || judged.residual <= least {

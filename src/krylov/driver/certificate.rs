@@ -59,7 +59,8 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
             now.measure = units.norm_of(self.space, self.gradient, self.square)?;
             drop(method);
             let norm_of_a = self.norm_of_a(now.measure, units)?;
-            let rounding = excused::<T>(norm_of_a * length.unwrap_or(0.0) + units.b_norm, residual);
+            let rounding =
+                excused::<T>((norm_of_a * length.unwrap_or(0.0) + units.b_norm, units.b_norm), residual);
             let small = now.measure <= solve.gradient.max(rounding) * norm_of_a * residual;
             now.met = small.then_some(Outcome::LeastSquares);
         }
