@@ -15,7 +15,8 @@ import scipy.sparse as sparse
 #: Outcomes for a regular system: it is solved as accurately as double precision allows.
 SOLVED = ("converged", "precision_limit")
 #: Further outcomes for least-squares problems, and for matrices that can be shown to be singular.
-LEAST = ("least_squares", "singular")
+# If pivots were replaced, perhaps no vector that shows singularity is found; then nothing is claimed.
+LEAST = ("least_squares", "singular", "precision_limit")
 # A matrix within rounding of a singular one may be called singular too.
 NEARLY_SINGULAR = (*SOLVED, *LEAST)
 
