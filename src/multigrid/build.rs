@@ -87,20 +87,22 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         let this = if hermitian {
             Self::in_units(backend, a, near_null, &options.clone().real_eigenvalues(true))?
         } else {
-            let symmetrized = if asked.near_null { None } else { Self::symmetrized(backend, a, options)? };
+            let symmetrized =
+                if asked.near_null { None } else { Self::symmetrized(backend, a, options, &|| Ok(true))? };
             symmetrized.map_or_else(|| Self::in_units(backend, a, near_null, options), Ok)?
         };
         Ok(Self { asked: Some(asked), ..this })
     }
 
     /// A hierarchy for a matrix that is not Hermitian, if positive row factors make it so; `None` if there are no such
-    /// factors.
+    /// factors, or if there are and `is_wanted` returns false.
     pub(crate) fn symmetrized(
         backend: &B,
         a: &Csr<T, B>,
         options: &MultigridOptions,
+        is_wanted: &dyn Fn() -> Result<bool>,
     ) -> Result<Option<Self>> {
-        let Some((factors, a)) = symmetrized(backend, a)? else { return Ok(None) };
+        let Some((factors, a)) = symmetrized(backend, a, is_wanted)? else { return Ok(None) };
         let mut this = Self::in_units(backend, &a, None, &options.clone().real_eigenvalues(true))?;
         let right = this.scaled.take().and_then(|(scaled, _)| scaled.right);
         Ok(Some(this.of_scaled(Scaled::new(backend, Some(factors), right)?, options)))

@@ -30,12 +30,16 @@ const ROUNDING: f64 = 1e-9;
 pub(super) type Symmetrized<T, B> = (<B as Backend>::Vec<T>, Csr<T, B>);
 
 /// Positive row factors that make a non-Hermitian matrix Hermitian, and the resulting matrix; `None` if there are no
-/// such factors.
+/// such factors, or if there are and `is_wanted` returns false.
 pub(super) fn symmetrized<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
+    is_wanted: &dyn Fn() -> Result<bool>,
 ) -> Result<Option<Symmetrized<T, B>>> {
     let Some(factors) = factors_of_rows(backend, a)? else { return Ok(None) };
+    if !is_wanted()? {
+        return Ok(None);
+    }
     let factors = backend.upload(factors.into_iter().map(T::from_real).collect())?;
     let s = times(backend, a, &factors, &*ones(backend, a.rows())?)?;
     Ok(Some((factors, s)))
@@ -145,7 +149,7 @@ pub(super) mod tests {
         let others = [(3, 3, 1.0), (3, 4, 0.5), (4, 3, 1.5), (4, 4, 3.0)];
         let a = of(&[&entries[..], &others[..]].concat(), 5);
         assert_eq!(symmetrizing(&a).unwrap().unwrap(), [1.0, 0.25, 0.5, 1.0, 1.0 / 3.0]);
-        assert!(symmetrized(&crate::Host, &a).unwrap().is_some());
+        assert!(symmetrized(&crate::Host, &a, &|| Ok(true)).unwrap().is_some());
     }
 
     #[test]
@@ -170,6 +174,6 @@ pub(super) mod tests {
         assert!(symmetrizing(&complex).unwrap().is_some());
         assert!(symmetrizing(&complex.map(|value| value * Complex::new(0.0, 1.0))).unwrap().is_none());
         let wind = generate::convection_diffusion([12, 12, 12], 1e-2).unwrap();
-        assert!(symmetrized(&crate::Host, &wind).unwrap().is_none());
+        assert!(symmetrized(&crate::Host, &wind, &|| Ok(true)).unwrap().is_none());
     }
 }

@@ -96,14 +96,16 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
         Self::of_width(a, &Wanted { backend, options, kind, near_null: None, units })
     }
 
-    /// [`Levels::new`] for a matrix that is not Hermitian but becomes so if its rows are scaled; `None` for any other.
+    /// [`Levels::new`] for a matrix that is not Hermitian but becomes so if its rows are scaled; `None` for any other,
+    /// or if `is_wanted`, which is called for such a matrix alone, returns false.
     pub(super) fn symmetrized<V: Scalar + Promote<T>>(
         backend: &B,
         a: &Csr<V, B>,
         (choice, method): (MultigridChoice, Method),
+        is_wanted: &dyn Fn() -> Result<bool>,
     ) -> Result<Option<Self>> {
         let options = options_of(choice, method).unknowns_a_node(unknowns_a_node::<T, V, B>(backend, a)?);
-        let kind = Kind::Symmetrized;
+        let kind = Kind::Symmetrized(is_wanted);
         Self::of_width(a, &Wanted { backend, options, kind, near_null: None, units: None })
     }
 
@@ -184,8 +186,8 @@ enum Kind<'a> {
     Any,
     /// Multigrid on a grid, for a matrix with these diagonals.
     Grid(&'a Diagonals),
-    /// Multigrid for a matrix that becomes Hermitian if its rows are scaled.
-    Symmetrized,
+    /// Multigrid for a matrix that becomes Hermitian if its rows are scaled, if this returns true.
+    Symmetrized(&'a dyn Fn() -> Result<bool>),
 }
 
 /// The parameters of a hierarchy.
@@ -213,7 +215,7 @@ fn made_of<T: Scalar, B: SolverBackend>(
 ) -> Result<Option<Multigrid<T, B>>> {
     match kind {
         Kind::Grid(diagonals) => return Multigrid::on_grid(backend, a, options, Some(diagonals)),
-        Kind::Symmetrized => return Multigrid::symmetrized(backend, a, options),
+        Kind::Symmetrized(is_wanted) => return Multigrid::symmetrized(backend, a, options, is_wanted),
         Kind::Any => {}
     }
     match near_null.map_or(Ok(None), |near_null| near_null.vectors(a.rows()))? {

@@ -20,6 +20,14 @@ use std::time::Instant;
 /// within a factor of 2 in the median.
 const MUCH_LESS: f64 = 0.4;
 
+/// Returns whether a factorisation is expected to take much less time than multigrid: its matrix is long and narrow.
+fn expects_cheap_factors<V: Scalar, B: SolverBackend>(backend: &B, a: &Csr<V, B>) -> Result<bool> {
+    let here = a.to_host(backend)?;
+    let width = graph::level_width(&Adjacency::new(&here)?);
+    let guess = OrderGuess::new([a.rows(), a.nonzeros()], width);
+    Ok(!guess.exceeds(MUCH_LESS * flops_of_levels(a.nonzeros())))
+}
+
 impl<B: SolverBackend> Planner<'_, B> {
     /// The diagonals of a matrix on a grid, if multigrid is likely to be faster.
     pub(super) fn suits_levels_of_a_grid<V: Scalar + Promote<T>, T: Scalar>(
@@ -67,20 +75,11 @@ impl<B: SolverBackend> Planner<'_, B> {
         if self.hermitian || method != Method::Gmres || !facts.may_take_levels() {
             return Ok(None);
         }
-        if facts.races() && facts.begins_with_factors() && self.expects_cheap_factors(a)? {
-            return Ok(None);
-        }
+        let begins_with_factors = facts.races() && facts.begins_with_factors();
+        let pays = || Ok(!(begins_with_factors && expects_cheap_factors(backend, a)?));
         timed(&mut self.notes.seconds.setup, || {
-            Ok(Levels::symmetrized(backend, a, (Default::default(), method)).unwrap_or(None))
+            Ok(Levels::symmetrized(backend, a, (Default::default(), method), &pays).unwrap_or(None))
         })
-    }
-
-    /// Returns whether a factorisation is expected to take much less time than multigrid: its matrix is long and narrow.
-    fn expects_cheap_factors<V: Scalar>(&self, a: &Csr<V, B>) -> Result<bool> {
-        let here = a.to_host(self.backend)?;
-        let width = graph::level_width(&Adjacency::new(&here)?);
-        let guess = OrderGuess::new([a.rows(), a.nonzeros()], width);
-        Ok(!guess.exceeds(MUCH_LESS * flops_of_levels(a.nonzeros())))
     }
 
     /// Returns whether a matrix that is not Hermitian suits classical multigrid.
