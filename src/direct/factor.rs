@@ -88,8 +88,9 @@ fn pivots_in_order<T: Factorable>(scaled: &[T]) -> InOrder {
     InOrder { epsilon: LDL_EPSILON.max(unit) * largest, delta: LDL_DELTA.max(unit.sqrt()) * largest }
 }
 
-/// An upper bound on the number of pivots of L D L^H that were replaced by `delta`, which nobody counts: they are among
-/// the values as they were set. Another value that happens to be the same number costs one more check of the factor.
+/// An upper bound on the number of pivots of the library's L D L^H that were replaced by `delta`, which it does not
+/// count: they are among the values as they were set. Another value that happens to be the same number costs one more
+/// check of the factor.
 fn replaced_pivots<T: Factorable>(values: &[T], delta: f64) -> usize {
     values.iter().filter(|value| value.abs().to_f64() == delta).count()
 }
@@ -244,9 +245,7 @@ impl<T: Factorable> Factor<T> {
         let plan = SymmetricPlan { scaling, order, tree, may_be_definite: false, partners: Vec::new() };
         let scaled = plan.scaled(a)?;
         let entries = (columns_of_transpose(a)?, &scaled[..]);
-        let pivots = pivots_in_order(&scaled);
-        let mut ldl = Frontal::in_order(entries, &plan.tree, pivots, going)?;
-        ldl.made_up = ldl.values.iter().map(|values| replaced_pivots(values, pivots.delta)).sum();
+        let ldl = Frontal::in_order(entries, &plan.tree, pivots_in_order(&scaled), going)?;
         let (bytes, plan) = (ldl.bytes(), Arc::new(plan));
         Ok(Self { kind: Kind::Ldlt, bytes, numbers: Numbers::FrontalSymmetric { plan, ldl } })
     }

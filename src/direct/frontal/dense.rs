@@ -39,14 +39,12 @@ pub(in super::super) struct InOrder {
 }
 
 impl InOrder {
-    /// Returns the pivot for a diagonal entry. NaN remains, so that the factor is known not to be finite.
+    /// Returns the pivot that replaces a diagonal entry, if it is too small. NaN remains, so that the factor is known
+    /// not to be finite.
     #[inline(always)]
-    pub(super) fn pivot<T: Factorable>(self, diagonal: T) -> T {
-        if diagonal.abs2().to_f64() <= self.epsilon * self.epsilon {
-            T::from_f64(if diagonal.re().to_f64() < 0.0 { -self.delta } else { self.delta })
-        } else {
-            diagonal
-        }
+    pub(super) fn replacement<T: Factorable>(self, diagonal: T) -> Option<T> {
+        let is_small = diagonal.abs2().to_f64() <= self.epsilon * self.epsilon;
+        is_small.then(|| T::from_f64(if diagonal.re().to_f64() < 0.0 { -self.delta } else { self.delta }))
     }
 }
 

@@ -25,30 +25,39 @@ fn products_of<'a, T: Factorable>(
 }
 
 impl<T: Factorable> SymmetricFront<'_, T> {
-    /// Eliminates the front's own columns.
-    pub(super) fn all_in_order(&mut self, rule: InOrder, pivots: Pivots, work: &mut [T], meter: &Meter) {
+    /// Eliminates the front's own columns, and returns the number of pivots that were replaced.
+    pub(super) fn all_in_order(
+        &mut self,
+        rule: InOrder,
+        pivots: Pivots,
+        work: &mut [T],
+        meter: &Meter,
+    ) -> usize {
         let (m, w) = (self.height, self.width);
+        let mut replaced = 0;
         self.swaps.iter_mut().zip(0..).for_each(|(swap, k)| *swap = k);
         for from in (0..w).step_by(GROUP) {
             let group = from..(from + GROUP).min(w);
             if w >= WIDE {
-                self.group(&group, pivots, work, meter);
+                replaced += self.group(&group, pivots, work, meter).unwrap_or_default();
                 continue;
             }
             for from in group.clone().step_by(BLOCK) {
                 meter.advance(0);
                 let block = from..(from + BLOCK).min(group.end);
-                vectorised(|| self.block_in_order(block.clone(), rule));
+                replaced += vectorised(|| self.block_in_order(block.clone(), rule));
                 self.behind(block.clone(), block.end..group.end, products_of(block, m), meter);
             }
             self.behind(group.clone(), group.end..w, products_of(group, m), meter);
         }
+        replaced
     }
 
     /// Eliminates a block of columns, each of which is first updated by those before it in the block.
     #[inline(always)]
-    fn block_in_order(&mut self, block: Range<usize>, rule: InOrder) {
+    fn block_in_order(&mut self, block: Range<usize>, rule: InOrder) -> usize {
         let (m, start) = (self.height, block.start);
+        let mut replaced = 0;
         for k in block {
             let (done, rest) = self.panel.split_at_mut(k * m);
             let (done, column) = (&done[start * m..], &mut rest[k..m]);
@@ -57,9 +66,13 @@ impl<T: Factorable> SymmetricFront<'_, T> {
                 *factor = done[at * m + k] * done[at * m + start + at];
             }
             subtract_columns(column, (done, m, k), &factors[..k - start]);
-            column[0] = rule.pivot(column[0]);
+            if let Some(pivot) = rule.replacement(column[0]) {
+                column[0] = pivot;
+                replaced += 1;
+            }
             let inverse = T::from_f64(1.0) / column[0];
             column[1..].iter_mut().for_each(|value| *value *= inverse);
         }
+        replaced
     }
 }

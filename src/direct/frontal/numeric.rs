@@ -33,7 +33,7 @@ pub(in super::super) struct Frontal<T> {
     /// columns of L and U11 come first, then the rows of U. For L D L^T there are only the columns of L, with D on the
     /// diagonal.
     pub(super) at: Vec<(u32, usize)>,
-    pub(in super::super) values: Vec<Vec<T>>,
+    pub(super) values: Vec<Vec<T>>,
     /// The pieces of the tree, in the order of their supernodes.
     pub(super) pieces: Vec<Stretch>,
     /// The numbers of pieces without children, then of those whose children are among these, and so on.

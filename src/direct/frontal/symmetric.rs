@@ -85,21 +85,21 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         if work.len() < size {
             work.resize(size, T::default());
         }
-        let made_up = match pivots.in_order {
-            // These are not counted.
-            Some(rule) => {
-                self.all_in_order(rule, pivots, work, meter);
-                0
-            }
-            None => self.among_all(pivots, work, meter),
-        };
+        let made_up = self.eliminate_own(pivots, work, meter);
         self.contribute(meter);
         made_up
     }
 
-    /// Eliminates like `eliminate`, but does not compute the contribution. Pivots are searched for among all rows of
-    /// the front, unless it is wide and the block on the diagonal has large ones.
-    pub(super) fn among_all(&mut self, pivots: Pivots, work: &mut [T], meter: &Meter) -> usize {
+    /// Eliminates like `eliminate`, but does not compute the contribution.
+    pub(super) fn eliminate_own(&mut self, pivots: Pivots, work: &mut [T], meter: &Meter) -> usize {
+        match pivots.in_order {
+            Some(rule) => self.all_in_order(rule, pivots, work, meter),
+            None => self.among_all(pivots, work, meter),
+        }
+    }
+
+    /// Searches for pivots among all rows of the front, unless it is wide and the block on the diagonal has large ones.
+    fn among_all(&mut self, pivots: Pivots, work: &mut [T], meter: &Meter) -> usize {
         let (mut from, mut made_up) = (0, 0);
         let mut most = GROUP;
         while from < self.width {

@@ -326,6 +326,14 @@ fn pivots_in_order_that_are_too_small_are_replaced_with_their_sign() {
 }
 
 #[test]
+fn replaced_pivots_are_counted_in_fronts_of_any_width() {
+    for n in [1, 2, 33, 129, 160, 400] {
+        let ones = matrix(n, (0..n).flat_map(|i| (0..n).map(move |j| (i, j, 1.0))).collect());
+        assert_eq!(factor_in_order(&ones, &shuffled(n, 1), IN_ORDER).made_up, n - 1, "{n}");
+    }
+}
+
+#[test]
 fn waves_are_solved_with_half_of_the_entries_and_threads_change_no_bit() {
     let a = helmholtz_absorbing([13, 12, 14], 9.0).unwrap();
     let order = crate::prepare::nested_dissection(&a).unwrap();

@@ -82,15 +82,9 @@ impl<T: Factorable> SymmetricFront<'_, T> {
             contribution: &mut [],
             swaps: &mut *swaps,
         };
-        let made_up = match pivots.in_order {
-            Some(rule) => {
-                own.all_in_order(rule, pivots, lower, meter);
-                0
-            }
-            None => own.among_all(pivots, lower, meter),
-        };
+        let made_up = own.eliminate_own(pivots, lower, meter);
         let swaps = &*swaps;
-        if made_up > 0 && end < self.width {
+        if pivots.in_order.is_none() && made_up > 0 && end < self.width {
             return None;
         }
         let lower = &mut lower[..n * n];
