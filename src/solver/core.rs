@@ -36,6 +36,8 @@ pub(super) struct Core<T: Scalar, B: SolverBackend> {
     pub(super) evidence: Evidence,
     /// The verdict on the x of the last stage, if it was computed.
     pub(super) judged: Option<Verdict>,
+    /// The ratio of `nearest` for that x, if it is a least-squares solution.
+    pub(super) normal: Option<f64>,
     /// The relative tolerance of this solve, if it must be smaller than that of the options.
     pub(super) aim: Option<f64>,
     /// True if the caller has said that A is singular, or it was proved.
@@ -72,6 +74,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             norms,
             evidence: Evidence::default(),
             judged: None,
+            normal: None,
             aim: None,
             known_singular: false,
             seconds,
@@ -197,10 +200,15 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         self.history.clear();
         (self.seconds.solve, self.seconds.iterating) = (0.0, 0.0);
         self.evidence = Evidence::default();
-        self.judged = None;
+        self.forget_verdict();
         // The forecasts of the last solve need not hold for this one. They are made again if needed.
         self.stages.iter_mut().for_each(|stage| stage.forecast = None);
         Arc::make_mut(&mut self.trail).stages.iter_mut().for_each(StageReport::clear);
+    }
+
+    /// Forgets what is known about the x of the last stage.
+    pub(super) fn forget_verdict(&mut self) {
+        (self.judged, self.normal) = (None, None);
     }
 
     /// The report of a solve that ended with a stage. All facts about x are computed for this x.
@@ -261,13 +269,19 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         Ok(match said {
             _ if judged.met && (is_fault(&said) || said.is_solved()) => (Outcome::Converged, None),
             Outcome::Converged => (Outcome::Stagnated, None),
-            Outcome::LeastSquares => match self.nearest((b, x), true)? {
-                Some(normal) if !is_square || is_singular || self.residual_proves_singular(b, x)? => {
-                    (Outcome::LeastSquares, Some(normal))
+            Outcome::LeastSquares => {
+                let normal = match self.normal {
+                    None => self.nearest((b, x), true)?,
+                    known => known,
+                };
+                match normal {
+                    Some(normal) if !is_square || is_singular || self.residual_proves_singular(b, x)? => {
+                        (Outcome::LeastSquares, Some(normal))
+                    }
+                    _ if self.evidence.singularity.is_some() => (Outcome::Singular, None),
+                    _ => (Outcome::Stagnated, None),
                 }
-                _ if self.evidence.singularity.is_some() => (Outcome::Singular, None),
-                _ => (Outcome::Stagnated, None),
-            },
+            }
             // If a factorisation found A singular, an iteration after it that did no better does not disprove that.
             Outcome::Stagnated | Outcome::IterationLimit | Outcome::Breakdown { .. }
                 if self.evidence.singularity.is_some() =>

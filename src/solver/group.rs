@@ -112,7 +112,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             self.seconds.solve = start.elapsed().as_secs_f64() / count as f64;
             self.seconds.iterating = group.cg.iterating().as_secs_f64() / count as f64;
             let b = B::part(&group.b, own);
-            self.judged = None;
+            self.forget_verdict();
             if report.outcome == Outcome::Converged {
                 let judged = self.judge(b, x)?;
                 if !judged.met {

@@ -3,8 +3,7 @@
 use super::SolverBackend;
 use super::choice::{Costs, Course, Pace, Turn, When, is_left_out, refuses_factors, refuses_trial};
 use super::core::Core;
-use super::judging::Judging;
-use super::judging::{judge, nearest};
+use super::judging::{Judging, judge, nearest};
 use super::names::Method;
 use super::nullspace::norm;
 use super::ready::Task;
@@ -138,6 +137,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         let length = if plan.is_judged(turn) { norm(&self.backend, b)? } else { 0.0 };
         let goal = self.options.threshold::<T>(if length.is_finite() { length } else { 0.0 });
         let asked = self.asked();
+        self.forget_verdict();
         let a = self.stored.operator();
         let (stage, behind) = self.stages[number..].split_first_mut().expect("a stage of this number");
         let ready = stage.ready.as_mut().expect("a stage that was made ready");
@@ -152,7 +152,6 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         let mut pace = Pace::new((&plan, &*behind), turn, goal, Some(costs), &mut self.falls);
         let left = (turn.share.is_some() || course.total.is_some()).then(|| turn.most(&plan));
         let (is_first, failed) = (course.total.is_none(), &course.failed[..]);
-        self.judged = None;
         let (sought, stored) = (Cell::new(None), &self.stored);
         let mut judging = Judging::new(&asked, &sought);
         let (norms, aim) = (&mut self.norms, self.aim);
@@ -201,11 +200,13 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             Some(_) if report.outcome == Outcome::Converged => Outcome::Stagnated,
             _ => report.outcome,
         };
-        if report.outcome == Outcome::LeastSquares
-            && nearest(&self.backend, (&self.stored, &mut self.norms), (b, x), &self.options, true)?.is_none()
-        {
-            // Nothing proves that there is no solution, so another method may find it.
-            report.outcome = Outcome::Stagnated;
+        if report.outcome == Outcome::LeastSquares {
+            let system = (&self.stored, &mut self.norms);
+            self.normal = nearest(&self.backend, system, (b, x), &self.options, true)?;
+            if self.normal.is_none() {
+                // Nothing proves that there is no solution, so another method may find it.
+                report.outcome = Outcome::Stagnated;
+            }
         }
         let mut remark = ready.remark();
         if let Some(row_wise) = missed {
