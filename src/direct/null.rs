@@ -63,7 +63,10 @@ pub(super) fn nearest_to_null<T: Factorable>(a: &Csr<T>, factor: &Factor<T>) -> 
         let ratio = null_ratio(a, &v);
         idle = if ratio < 0.9 * least { 0 } else { idle + 1 };
         least = least.min(ratio);
-        best = best.min(least).min(null_ratio(a, &without_noise(&v)));
+        best = best.min(least);
+        if let Some(clean) = without_noise(&v) {
+            best = best.min(null_ratio(a, &clean));
+        }
         if best <= NULL_UNITS || step == STEPS || idle == IDLE {
             break;
         }
@@ -93,11 +96,13 @@ pub(super) fn nearest_to_null<T: Factorable>(a: &Csr<T>, factor: &Factor<T>) -> 
 /// Entries below this fraction of the largest one may be rounding errors of zeros.
 const NOISE: f64 = 1e-12;
 
-/// The vector with zeros in the place of entries that may be rounding errors: in a row that has only such entries,
-/// A v would be as large as |A| |v|.
-fn without_noise<T: Factorable>(v: &[T]) -> Vec<T> {
+/// The vector with zeros in the place of entries that may be rounding errors, if there are such entries: in a row that
+/// has only these, A v would be as large as |A| |v|.
+fn without_noise<T: Factorable>(v: &[T]) -> Option<Vec<T>> {
     let least = NOISE * largest(v);
-    v.iter().map(|&v| if v.abs().to_f64() > least { v } else { T::default() }).collect()
+    let is_noise = |v: &T| *v != T::default() && v.abs().to_f64() <= least;
+    let clean = |v: &T| if is_noise(v) { T::default() } else { *v };
+    v.iter().any(is_noise).then(|| v.iter().map(clean).collect())
 }
 
 /// Scales by a power of two such that the largest entry is near one. Returns whether there is a nonzero, finite entry.
