@@ -5,7 +5,7 @@ use super::blocks::Scales;
 use super::diffusion::{Resolved, resolved};
 use super::grid;
 use super::sample::has_jumps;
-use super::scaling::{Scaled, asymmetry, has_near_constants, near_constants, ones, times};
+use super::scaling::{Scaled, has_near_constants, near_constants, ones, times};
 use super::setup::{Hierarchy, longest_row};
 use super::symmetrize::symmetrized;
 use super::tentative::{NearNull, Vectors};
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::backend::{Diagonals, copied};
 use crate::error::{Error, Result};
-use crate::look::Transposed;
+use crate::look::{Defects, Transposed};
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
 
@@ -125,8 +125,10 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         make: impl Fn(&Csr<T, B>) -> Result<Option<Self>>,
     ) -> Result<Option<Self>> {
         let one = if columns { None } else { Some(ones::<T, B>(backend, a.rows())?) };
+        let distance =
+            |a: &Csr<T, B>| Defects::of(backend, a).map(|defects| defects.relative().hermitian_defect);
         let natural = times(backend, a, &units, one.as_deref().unwrap_or(&units))?;
-        let is_nearer = columns || asymmetry(backend, &natural)? < asymmetry(backend, a)?;
+        let is_nearer = columns || distance(&natural)? < distance(a)?;
         if !is_nearer || !has_near_constants(backend, &natural)? {
             return make(a);
         }

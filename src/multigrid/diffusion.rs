@@ -18,6 +18,7 @@ use super::MultigridBackend;
 use super::blocks::{MANY, STRONG};
 use super::classical::Diagonal;
 use super::galerkin::conjugate_transpose;
+use super::scaling::ones;
 use crate::backend::{Host, Offsets};
 use crate::error::Result;
 use crate::matrix::{Csr, add};
@@ -142,8 +143,7 @@ pub(super) fn symmetric_part<T: Scalar, B: MultigridBackend>(
     let (adjoint, half) = (conjugate_transpose(backend, a)?, T::from_f64(0.5));
     let symmetric = add(backend, half, a, half, &adjoint)?;
     let n = a.rows();
-    let (mut ones, mut sums) = (backend.buffer::<T>(n)?, backend.buffer::<T>(n)?);
-    backend.fill(T::one(), &mut ones)?;
+    let (ones, mut sums) = (ones(backend, n)?, backend.buffer::<T>(n)?);
     symmetric.product(backend, T::one(), &ones, T::zero(), &mut sums)?;
     a.product(backend, T::one(), &ones, -T::one(), &mut sums)?;
     let (mut offsets, mut indices) = (backend.buffer::<u32>(n + 1)?, backend.buffer::<u32>(n)?);

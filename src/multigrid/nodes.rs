@@ -16,6 +16,7 @@
 
 use super::MultigridBackend;
 use super::blocks::start_vector;
+use super::scaling::{inverse_roots, ones, times};
 use super::setup::OMEGA;
 use super::strength::{NodeList, Nodes, damping};
 use super::tentative::{Bases, Vectors};
@@ -47,8 +48,7 @@ pub(super) fn smoothed<T: Scalar, B: MultigridBackend>(
     let filtered = without_weak(backend, a, nodes, strong)?;
     let mut scale = backend.buffer::<T>(a.rows())?;
     {
-        let mut roots = backend.buffer::<T>(a.rows())?;
-        backend.inverse_roots(a.parts(), &mut roots)?;
+        let roots = inverse_roots(backend, a)?;
         backend.multiply(&roots, &roots, &mut scale)?;
     }
     let omega = T::from_f64(OMEGA / (ABOVE * largest_eigenvalue(backend, &filtered, &scale)?));
@@ -71,11 +71,8 @@ pub(super) fn smoothed<T: Scalar, B: MultigridBackend>(
             values,
         )?;
     }
-    let mut ones = backend.buffer::<T>(a.rows())?;
-    backend.fill(T::one(), &mut ones)?;
-    let mut scaled = backend.buffer::<T>(filtered.nonzeros())?;
-    backend.scaled_values(filtered.parts(), &scale, &ones, &mut scaled)?;
-    let change = multiply(backend, &filtered.with_values(scaled), q)?;
+    let scaled = times(backend, &filtered, &scale, &*ones(backend, a.rows())?)?;
+    let change = multiply(backend, &scaled, q)?;
     add(backend, T::one(), &p, -T::one(), &change)
 }
 

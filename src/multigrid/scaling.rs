@@ -23,7 +23,7 @@ use crate::backend::{Backend, copied};
 use crate::error::Result;
 use crate::look::has_positive_diagonal;
 use crate::matrix::Csr;
-use crate::scalar::{Real, Scalar};
+use crate::scalar::Scalar;
 
 /// Constants are near the null space if the median of the row sums, relative to the sums of magnitudes, is at most
 /// this. Meshes and networks have zero. Unknowns whose units vary from 0.8 to 1.25 at random have 0.05, with which a
@@ -117,14 +117,6 @@ pub(super) fn has_near_constants<T: Scalar, B: MultigridBackend>(backend: &B, a:
     Ok(relative_sums(backend, a)? <= SMALL)
 }
 
-/// The largest |a_ij - conj(a_ji)| relative to the largest |a_ij|: 0 for a Hermitian matrix.
-pub(super) fn asymmetry<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<f64> {
-    let mut found = backend.buffer::<T::Real>(3)?;
-    backend.csr_symmetry::<T, T>(a.parts(), &mut found)?;
-    let found = backend.download(&found)?;
-    Ok((found[2] / found[0]).to_f64())
-}
-
 /// Computes R for a Hermitian matrix. Returns `None` if constants are near the null space of A, or if R would not bring
 /// them near that of R^H A R. For nodes of several `unknowns`, R is 1 / sqrt(a_ii), and each unknown of a node gets its
 /// own vector: a single one would mix them.
@@ -158,7 +150,7 @@ fn conjugate<T: Scalar, B: MultigridBackend>(backend: &B, x: &B::Slice<T>) -> Re
     Ok(conjugate)
 }
 
-pub(super) fn ones<T: Scalar, B: MultigridBackend>(backend: &B, n: usize) -> Result<B::Vec<T>> {
+pub(super) fn ones<T: Scalar, B: Backend>(backend: &B, n: usize) -> Result<B::Vec<T>> {
     let mut ones = backend.buffer(n)?;
     backend.fill(T::one(), &mut ones)?;
     Ok(ones)
@@ -177,7 +169,7 @@ pub(super) fn times<T: Scalar, B: MultigridBackend>(
 }
 
 /// 1 / sqrt(a_ii).
-fn inverse_roots<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<B::Vec<T>> {
+pub(super) fn inverse_roots<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<B::Vec<T>> {
     let mut roots = backend.buffer(a.rows())?;
     backend.inverse_roots(a.parts(), &mut roots)?;
     Ok(roots)

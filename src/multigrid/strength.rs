@@ -1,6 +1,7 @@
 //! Strong couplings, and the matrix without the weak ones.
 
 use super::matching::membership;
+use super::scaling::ones;
 use super::stiff::set_apart;
 use crate::backend::{
     Backend, CoarseningSteps, Conversions, CsrPattern, Host, Offsets, VectorOps, copied, offsets_of,
@@ -66,9 +67,7 @@ pub(super) fn squared_norms<T: Scalar, B: CoarseningSteps + Conversions + Vector
     }
     backend.multiply(a.parts().values, &conjugate, &mut squares)?;
     drop(conjugate);
-    let mut ones = backend.buffer::<T>(a.rows())?;
-    backend.fill(T::one(), &mut ones)?;
-    let members = membership(backend, &nodes.of, nodes.count)?.with_values(ones);
+    let members = membership(backend, &nodes.of, nodes.count)?.with_values(ones(backend, a.rows())?);
     let of_rows = multiply(backend, &a.with_values(squares), &members)?;
     multiply(backend, &members.transpose(backend)?, &of_rows)
 }
