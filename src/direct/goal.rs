@@ -74,9 +74,7 @@ impl Weights {
         let norms: Vec<f64> = (0..a.rows()).into_par_iter().map(|row| norm(a.row(row).1)).collect();
         Self { plain: None, rows: Some(inverses(&norms)), columns: None }
     }
-}
 
-impl Weights {
     /// Whether no row is larger than another one by more than the factor `most`.
     pub(super) fn are_even(&self, most: f64) -> bool {
         let extend = |(least, largest): (f64, f64), &weight: &f64| (least.min(weight), largest.max(weight));

@@ -80,7 +80,7 @@ pub use faer_wrapper::Factorable;
 pub(crate) use goal::{Weights, norm, weighted_norm};
 pub(crate) use null::{NULL_UNITS, null_ratio};
 pub use options::{DeviceOptions, DirectOptions, Kind, Prepared};
-pub(crate) use refine::{EVEN, excused, is_orthogonal, magnitudes, residual};
+pub(crate) use refine::{ALMOST, EVEN, excused, is_orthogonal, magnitudes, residual};
 pub use report::{DeviceReport, DeviceSeconds, DirectReport, Reason, Singularity, Unmatched};
 pub use sides::RightHandSides;
 pub use solver::Direct;

@@ -174,6 +174,11 @@ const EXCUSED: f64 = 0.375;
 /// rows may hide all that small ones tell.
 pub(crate) const EVEN: f64 = 1e6;
 
+/// The residual of a least-squares solution has a backward error of at least this many rounding units, and it is at
+/// least this many times the tolerance if rows are not even: a smaller one may be due to rounding, so that another
+/// kind may meet the tolerance.
+pub(crate) const ALMOST: f64 = 1e3;
+
 /// Only a residual below this fraction of ||b|| is so small that rounding counts.
 const SMALL_PART: f64 = 1e-4;
 

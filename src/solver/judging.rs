@@ -8,15 +8,12 @@ use super::SolverBackend;
 use super::choice::is_fault;
 use super::system::Stored;
 use crate::backend::Space;
-use crate::direct::{EVEN, excused, is_orthogonal};
+use crate::direct::{ALMOST, EVEN, excused, is_orthogonal};
 use crate::error::Result;
 use crate::krylov::{Judgement, Outcome, SolveOptions};
 use crate::scalar::Scalar;
 use crate::verdict::{Known, RowNorms, Verdict, decided, more, normal_residual, verdict};
 use std::cell::Cell;
-
-/// If norms of rows differ widely, the residual of a least-squares solution is at least this many times the tolerance.
-const ALMOST: f64 = 1e3;
 
 /// Judges x on the backend. If that leaves the verdict open, judges it row by row on the host.
 pub(super) fn judge<T: Scalar, B: SolverBackend>(

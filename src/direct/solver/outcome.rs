@@ -6,7 +6,7 @@ use super::super::goal::{Goal, Weights};
 use super::super::inverse::{column_units, is_inverse};
 use super::super::null::{NULL_UNITS, nearest_to_null};
 use super::super::options::Kind;
-use super::super::refine::{EVEN, LEAST, Refined, is_at_rounding, is_orthogonal, largest, residual};
+use super::super::refine::{ALMOST, EVEN, LEAST, Refined, is_at_rounding, is_orthogonal, largest, residual};
 use super::super::report::{DirectReport, Reason, Singularity};
 use super::super::steps::caught;
 use super::Direct;
@@ -14,11 +14,6 @@ use crate::direct::Factorable;
 use crate::scalar::Real;
 use crate::work;
 use num_traits::Float;
-
-/// The residual of a least-squares solution has a backward error of at least this many rounding units, and it is at
-/// least this many times the tolerance if norms of rows differ widely: a smaller one may be due to rounding, so that
-/// another kind may meet the tolerance.
-const ALMOST: f64 = 1e3;
 
 impl<T: Factorable> Direct<T> {
     /// Estimates the condition number ||A||_1 ||A^-1||_1 of the caller's matrix, if the factor allows it; the matrix
@@ -53,13 +48,18 @@ impl<T: Factorable> Direct<T> {
         self.inverse.flatten().map(|inverse| inverse * self.norms.0)
     }
 
+    /// ||A|| ||x|| + ||b|| in the maximum norm: the backward error is ||r|| divided by this.
+    fn scale_of_residuals(&self, x: &[T], b: &[T]) -> f64 {
+        self.norms.1 * largest(x) + largest(b)
+    }
+
     /// Returns whether ||A^H r|| shows that no x has a smaller residual, and r is larger than rounding makes it.
     pub(super) fn is_nearest(&self, refined: &Refined<T>, b: &[T], goal: &Goal<'_>, tolerance: f64) -> bool {
         let is_even = goal.weights.are_even(EVEN);
         let small = (LEAST * tolerance).max(if is_even { refined.normal_rounding } else { 0.0 });
         let least = goal.norm * if is_even { 1.0 } else { ALMOST };
         let unit = <T::Real as Float>::epsilon().to_f64();
-        let weight = self.norms.1 * largest(&refined.x) + largest(b);
+        let weight = self.scale_of_residuals(&refined.x, b);
         refined.normal_of_x.is_some_and(|normal| normal <= small)
             && refined.norm > least
             && refined.largest > ALMOST * unit * weight
@@ -119,7 +119,7 @@ impl<T: Factorable> Direct<T> {
         let size = goal.norm_of(b);
         let relative = |r: f64| if size > 0.0 { r / size } else { r };
         let solved = best.residual <= goal.norm;
-        let weight = self.norms.1 * largest(x) + largest(b);
+        let weight = self.scale_of_residuals(x, b);
         let backward_error = if weight > 0.0 { best.largest / weight } else { 0.0 };
         let unit = <T::Real as Float>::epsilon().to_f64();
         let normal_residual = best.normal_of_x.filter(|_| {
