@@ -179,7 +179,8 @@ pub(crate) const EVEN: f64 = 1e6;
 /// kind may meet the tolerance.
 pub(crate) const ALMOST: f64 = 1e3;
 
-/// Only a residual below this fraction of ||b|| is so small that rounding counts.
+/// Only a residual below this fraction of ||b|| is so small that rounding counts. This, [`EVEN`], [`EXCUSED`]
+/// and [`UNSURE`] were set on small systems with known answers; `tests/verdicts` checks them there and on random ones.
 const SMALL_PART: f64 = 1e-4;
 
 /// The ratio ||A^H r|| / (||A|| ||r||) that rounding may cause if ||A|| ||x|| + ||b|| is `sums` and ||r|| is
@@ -196,9 +197,9 @@ pub(crate) fn excused<T: Scalar>((sums, b): (f64, f64), residual: f64) -> f64 {
 const UNSURE: f64 = 1e-6;
 
 /// Returns whether small changes make r = b - A x orthogonal to every column of A, so that no x has a smaller residual:
-/// of each r_i relative to itself (`UNSURE`), or of a `part` of (|A| |x| + |b|)_i. Unlike ||A^H r|| / (||A|| ||r||), this
-/// does not depend on the units of rows and columns. Residuals of row i are multiplied by `weights[i]`, if there are
-/// any, to become those of the caller's matrix.
+/// of each r_i relative to itself (`UNSURE`), or of a `part` of (|A| |x| + |b|)_i. Unlike ||A^H r|| / (||A|| ||r||),
+/// this does not depend on the units of rows and columns. Residuals of row i are multiplied by `weights[i]`, if there
+/// are any, to become those of the caller's matrix.
 pub(crate) fn is_orthogonal<T: Scalar>(
     (a, b, x): (&Csr<T>, &[T], &[T]),
     weights: Option<&[f64]>,

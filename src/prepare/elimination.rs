@@ -20,7 +20,7 @@ const FOR_A_VERTEX: f64 = 2e4;
 const AT_BEST: f64 = 10.0;
 /// If work is limited, this crate's own minimum degree is used from this number of rows on, because it can stop early.
 /// A library would search for a minute to find an order that is of no use.
-const LIMITED_FROM: usize = 50_000;
+pub(crate) const LIMITED_FROM: usize = 50_000;
 /// The search for an order may read this many list entries for each multiplication that the factorisation may take. An
 /// entry takes 10 to 20 ns, as long as 50 multiplications, and half of the time is for the search. The limit is for
 /// searches that would take minutes, so a factor of two does not matter.

@@ -1,6 +1,7 @@
 //! Candidates that are refused because of the expected cost of a factorisation, before an ordering is computed.
 
 use super::Candidate;
+use crate::prepare::LIMITED_FROM;
 use crate::prices::budgets::{PART, expected_factors_beside_device};
 use crate::prices::iterations::WITH_FILL;
 use crate::prices::order::OrderGuess;
@@ -10,11 +11,10 @@ use crate::solver::names::Method;
 /// Seconds of a trial of incomplete factors without fill or of BiCGSTAB on a device (H200, 10 to 13 ms, 2026-11-28).
 const TRIAL: f64 = 12e-3;
 
-/// From this number of rows on, a guess must exceed the allowed cost by this factor, which is its median error: the
-/// search for an order ends early if the factorisation turns out to take too long (`prepare::elimination`). On systems
-/// of `benches/choice`, seed 61, on which nothing was fitted, the regret fell from 1.15 to 1.12 in the median, from 1.56
-/// to 1.48 for 90 %, and from 1.97 to 1.69 at most (replayed, 2026-11-28).
-const SEARCHED_FROM: usize = 50_000;
+/// A guess must exceed the allowed cost by this factor if the search for an order ends early when the factorisation
+/// turns out to take too long. Guesses are within a factor of 2 in the median. Of 1 and 1.5, this was better on systems
+/// of `benches/choice`, seed 61: replayed, the regret fell from 1.15 to 1.12 in the median, from 1.56 to 1.48 for 90 %,
+/// and from 1.97 to 1.69 at most (2026-11-28). Systems of seed 67 were measured with it afterwards (`docs/choice.md`).
 const UNSURE: f64 = 1.5;
 
 /// The reason to refuse a factorisation with at most `most` multiplications before its ordering is computed, if there
@@ -22,7 +22,7 @@ const UNSURE: f64 = 1.5;
 /// factorisation.
 pub(in crate::solver) fn refuses_factors(guess: &OrderGuess, most: f64, rows: usize) -> Option<String> {
     let is_small = (rows as f64).powi(3) <= most;
-    let unsure = if rows >= SEARCHED_FROM { UNSURE } else { 1.0 };
+    let unsure = if rows >= LIMITED_FROM { UNSURE } else { 1.0 };
     (!is_small && guess.exceeds(unsure * most)).then(|| {
         format!(
             "estimated from the width of the graph, its ordering takes {} and its elimination {:.1e} multiplications, \
