@@ -96,8 +96,8 @@ pub(super) fn nearest_to_null<T: Factorable>(a: &Csr<T>, factor: &Factor<T>) -> 
 /// Entries below this fraction of the largest one may be rounding errors of zeros.
 const NOISE: f64 = 1e-12;
 
-/// The vector with zeros in the place of entries that may be rounding errors, if there are such entries: in a row that
-/// has only these, A v would be as large as |A| |v|.
+/// The vector with zeros in the place of entries that may be rounding errors, if there are such entries. In a row of A
+/// that meets no others, they need not cancel, and |A v| could be as large as |A| |v|.
 fn without_noise<T: Factorable>(v: &[T]) -> Option<Vec<T>> {
     let least = NOISE * largest(v);
     let is_noise = |v: &T| *v != T::default() && v.abs().to_f64() <= least;

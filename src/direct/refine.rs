@@ -179,8 +179,8 @@ pub(crate) const EVEN: f64 = 1e6;
 /// kind may meet the tolerance.
 pub(crate) const ALMOST: f64 = 1e3;
 
-/// Only a residual below this fraction of ||b|| is so small that rounding counts. This, [`EVEN`], [`EXCUSED`]
-/// and [`UNSURE`] were set on small systems with known answers; `tests/verdicts` checks them there and on random ones.
+/// Only a residual below this fraction of ||b|| is so small that rounding counts. This, [`EVEN`], [`EXCUSED`] and
+/// [`OF_RESIDUAL`] were set on small systems with known answers; `tests/verdicts` checks them there and on random ones.
 const SMALL_PART: f64 = 1e-4;
 
 /// The ratio ||A^H r|| / (||A|| ||r||) that rounding may cause if ||A|| ||x|| + ||b|| is `sums` and ||r|| is
@@ -194,12 +194,12 @@ pub(crate) fn excused<T: Scalar>((sums, b): (f64, f64), residual: f64) -> f64 {
 }
 
 /// The part of a residual that may be due to a solution that is not exact.
-const UNSURE: f64 = 1e-6;
+const OF_RESIDUAL: f64 = 1e-6;
 
-/// Returns whether small changes make r = b - A x orthogonal to every column of A, so that no x has a smaller residual:
-/// of each r_i relative to itself (`UNSURE`), or of a `part` of (|A| |x| + |b|)_i. Unlike ||A^H r|| / (||A|| ||r||),
-/// this does not depend on the units of rows and columns. Residuals of row i are multiplied by `weights[i]`, if there
-/// are any, to become those of the caller's matrix.
+/// Returns whether small changes make r = b - A x orthogonal to every column of A, as it is for the x with the
+/// smallest residual. Each r_i may change by a part of itself (`OF_RESIDUAL`) and by a `part` of (|A| |x| + |b|)_i. In
+/// this test, unlike in ||A^H r|| / (||A|| ||r||), a few large rows or columns cannot hide the others. Residuals of row
+/// i are multiplied by `weights[i]`, if there are any, to become those of the caller's matrix.
 pub(crate) fn is_orthogonal<T: Scalar>(
     (a, b, x): (&Csr<T>, &[T], &[T]),
     weights: Option<&[f64]>,
@@ -217,7 +217,7 @@ pub(crate) fn is_orthogonal<T: Scalar>(
         let weight = weight(row) / most;
         let r = times(r, weight);
         let sum = weight * (magnitudes(a, row, x) + b[row].abs().to_f64());
-        let change = UNSURE * r.abs().to_f64() + part * sum;
+        let change = OF_RESIDUAL * r.abs().to_f64() + part * sum;
         for (&column, &value) in both(indices, values) {
             products[column as usize] += value.conj() * r;
             allowed[column as usize] += value.abs().to_f64() * change;

@@ -2,10 +2,11 @@
 
 use super::assemble::{cycle_of, narrow_cycle_of};
 use super::blocks::Scales;
+use super::diagonal::{ones, times};
 use super::diffusion::{Resolved, resolved};
 use super::grid;
 use super::sample::has_jumps;
-use super::scaling::{Scaled, has_near_constants, near_constants, ones, times};
+use super::scaling::{Scaled, has_near_constants, near_constants};
 use super::setup::{Hierarchy, longest_row};
 use super::symmetrize::symmetrized;
 use super::tentative::{NearNull, Vectors};
@@ -115,9 +116,9 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         self
     }
 
-    /// A hierarchy for D A D, or for D A without `columns`, with a positive diagonal D, built by `make`: from the
-    /// levels of A if constants are near the null space of A and, if only rows are scaled, A is nearer to a Hermitian
-    /// matrix than D A. Else from those of the scaled matrix. `units` is the diagonal of D^-1.
+    /// A hierarchy for D A D, or for D A without `columns`, with a positive diagonal D, built by `make`. It uses the
+    /// levels of A if constants are near the null space of A and, when only rows are scaled, A is nearer to a Hermitian
+    /// matrix than D A; otherwise it has those of the scaled matrix. `units` is the diagonal of D^-1.
     pub(crate) fn in_units_of(
         backend: &B,
         a: &Csr<T, B>,

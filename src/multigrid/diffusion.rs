@@ -17,8 +17,8 @@
 use super::MultigridBackend;
 use super::blocks::{MANY, STRONG};
 use super::classical::Diagonal;
+use super::diagonal::ones;
 use super::galerkin::conjugate_transpose;
-use super::scaling::ones;
 use crate::backend::{Host, Offsets};
 use crate::error::Result;
 use crate::matrix::{Csr, add};

@@ -18,6 +18,7 @@
 //! |---|---|
 //! | `build` | which levels suit a matrix |
 //! | `sample` | properties of most rows, from a sample |
+//! | `diagonal` | diagonal matrices, and a matrix scaled by them |
 //! | `scaling` | diagonal matrices with which constants are near the null space |
 //! | `symmetrize` | row factors that make a matrix Hermitian |
 //! | `strength` | strong couplings, and the matrix without the weak ones |
@@ -63,6 +64,7 @@ mod build;
 mod classical;
 mod cycle;
 mod dense;
+mod diagonal;
 mod diffusion;
 mod energy;
 mod extended;

@@ -7,16 +7,17 @@
 //!
 //! Q is the tentative prolongation, Q R = B for the near-null vectors B of this level and R of the next. F is A without
 //! weak couplings, which would fill the next level, and D its diagonal. omega is 4/3 divided by an estimate of the
-//! largest eigenvalue of D^-1 F (with row sums of magnitudes, which bound it, tetrahedra took 36 iterations for 31).
+//! largest eigenvalue of D^-1 F. With row sums of magnitudes, which bound it, tetrahedra took 36 iterations instead of
+//! 31.
 //!
 //! F B is not nearly zero as A B is, so P R would be far from B next to weak couplings, and most of all at unknowns of
 //! flat elements. C R = omega D^-1 (F - A) B adds what is missing, in the columns of each unknown's own aggregate
 //! (Olson, Schroder and Tuminaro, A general interpolation strategy for algebraic multigrid using energy minimization,
-//! SIAM Journal on Scientific Computing 33, 2011, restrict to such constraints). Then P R = B - omega D^-1 A B.
+//! SIAM Journal on Scientific Computing 33, 2011, enforce such constraints). Then P R = B - omega D^-1 A B.
 
 use super::MultigridBackend;
 use super::blocks::start_vector;
-use super::scaling::{inverse_roots, ones, times};
+use super::diagonal::{inverse_roots, ones, times};
 use super::setup::OMEGA;
 use super::strength::{NodeList, Nodes, damping};
 use super::tentative::{Bases, Vectors};

@@ -2,6 +2,7 @@
 
 use super::aggregate::Aggregates;
 use super::blocks::Scales;
+use super::diagonal::ones;
 use super::diffusion::{symmetric_part, with_diffusion};
 use super::energy::of_least_energy;
 use super::extended::{classical_prolongation, fewer_weights};
@@ -340,22 +341,17 @@ pub(super) fn products_of<T: Scalar, B: MultigridBackend>(
     all: &Csr<T, B>,
 ) -> Result<f64> {
     // Doubles represent the counts exactly, so that every backend decides alike.
-    let ones = |len: usize| -> Result<B::Vec<f64>> {
-        let mut ones = backend.buffer(len)?;
-        backend.fill(1.0, &mut ones)?;
-        Ok(ones)
-    };
     let of_rows = |matrix: &Csr<T, B>, x: &B::Slice<f64>| -> Result<B::Vec<f64>> {
         let mut sums = backend.buffer(matrix.rows())?;
-        let ones = ones(matrix.nonzeros())?;
+        let ones = ones::<f64, _>(backend, matrix.nonzeros())?;
         backend.csr(matrix.parts().with_values(&*ones), Gemv::plain(x, &mut *sums))?;
         Ok(sums)
     };
-    let columns = ones(all.columns())?;
+    let columns = ones::<f64, _>(backend, all.columns())?;
     let lengths = of_rows(all, &columns)?;
     let products = of_rows(a, &lengths)?;
     let mut sums = backend.zeros::<f64>(2)?;
-    backend.dot(&*ones(a.rows())?, &products, B::part_mut(&mut sums, 0..1))?;
+    backend.dot(&*ones::<f64, _>(backend, a.rows())?, &products, B::part_mut(&mut sums, 0..1))?;
     backend.dot(&*of_rows(own, &columns)?, &products, B::part_mut(&mut sums, 1..2))?;
     let sums = backend.download(&sums)?;
     // A row of A P has at most as many entries as columns.

@@ -1,7 +1,7 @@
 //! Strong couplings, and the matrix without the weak ones.
 
+use super::diagonal::ones;
 use super::matching::membership;
-use super::scaling::ones;
 use super::stiff::set_apart;
 use crate::backend::{
     Backend, CoarseningSteps, Conversions, CsrPattern, Host, Offsets, VectorOps, copied, offsets_of,

@@ -5,7 +5,7 @@
 //! graph, up to a factor for each component, and the couplings that close cycles show whether A has this form.
 
 use super::MultigridBackend;
-use super::scaling::{ones, times};
+use super::diagonal::{ones, times};
 use super::strength::packed;
 use crate::backend::{Backend, Host};
 use crate::error::Result;

@@ -58,7 +58,7 @@ impl<T: Factorable> Divided<T> {
 
 impl<T: Factorable> SymmetricFront<'_, T> {
     /// Eliminates a group of columns with pivots from its diagonal block, and returns the number of perturbed pivots;
-    /// or leaves the front as it is if these pivots are too small. Pivots in order are taken in any case.
+    /// or leaves the front as it is if these pivots are too small. It is never left if pivots are not searched for.
     pub(super) fn group(
         &mut self,
         group: &Range<usize>,

@@ -11,10 +11,11 @@ use crate::solver::names::Method;
 /// Seconds of a trial of incomplete factors without fill or of BiCGSTAB on a device (H200, 10 to 13 ms, 2026-11-28).
 const TRIAL: f64 = 12e-3;
 
-/// A guess must exceed the allowed cost by this factor if the search for an order ends early when the factorisation
-/// turns out to take too long. Guesses are within a factor of 2 in the median. Of 1 and 1.5, this was better on systems
-/// of `benches/choice`, seed 61: replayed, the regret fell from 1.15 to 1.12 in the median, from 1.56 to 1.48 for 90 %,
-/// and from 1.97 to 1.69 at most (2026-11-28). Systems of seed 67 were measured with it afterwards (`docs/choice.md`).
+/// A factorisation whose ordering is searched for within a limit is refused beforehand only if its estimated cost
+/// exceeds the allowed one by this factor. Estimates are within a factor of 2 in the median. Of 1 and 1.5, this was
+/// better on systems of `benches/choice`, seed 61: replayed, their regret (time relative to that of the best candidate)
+/// fell from 1.15 to 1.12 in the median, from 1.56 to 1.48 for 90 %, and from 1.97 to 1.69 at most (2026-11-28).
+/// Systems of seed 67 were measured with it afterwards (`docs/choice.md`).
 const UNSURE: f64 = 1.5;
 
 /// The reason to refuse a factorisation with at most `most` multiplications before its ordering is computed, if there
@@ -25,8 +26,8 @@ pub(in crate::solver) fn refuses_factors(guess: &OrderGuess, most: f64, rows: us
     let unsure = if rows >= LIMITED_FROM { UNSURE } else { 1.0 };
     (!is_small && guess.exceeds(unsure * most)).then(|| {
         format!(
-            "estimated from the width of the graph, its ordering takes {} and its elimination {:.1e} multiplications, \
-             which together are more than the allowed {most:.1e}",
+            "estimated from the width of the matrix's graph, the ordering takes {} and the elimination {:.1e} \
+             multiplications, which together take longer than the allowed {most:.1e} multiplications",
             seconds(guess.seconds),
             guess.multiplications
         )
