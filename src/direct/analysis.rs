@@ -1,5 +1,6 @@
 //! Forecasts of the cost of a factorisation, made before anything large is allocated.
 
+use super::banded;
 use super::elimination::{Elimination, FRONTAL_FROM};
 use super::factor::DENSE_COPIES;
 use super::faer_wrapper::symmetric_flops;
@@ -13,8 +14,8 @@ use crate::direct::Factorable;
 use crate::matrix::Csr;
 use crate::prepare::{OrderKind, triangular_order};
 use crate::prices::factors::{
-    BY_BLOCKS, BY_COLUMNS, CHOLESKY, COLUMN_BY_COLUMN, COMPLEX, DEFINITE_FRONTS, DENSE, DIAGONAL_BLOCKS,
-    Price, SYMMETRIC, SYMMETRIC_FRONTS,
+    BAND, BY_BLOCKS, BY_COLUMNS, CHOLESKY, COLUMN_BY_COLUMN, COMPLEX, DEFINITE_FRONTS, DENSE,
+    DIAGONAL_BLOCKS, Price, SYMMETRIC, SYMMETRIC_FRONTS,
 };
 use crate::scalar::Scalar;
 
@@ -68,6 +69,7 @@ impl Kind {
             Kind::BlockLu => &DIAGONAL_BLOCKS,
             Kind::FrontalLdlt => &SYMMETRIC_FRONTS,
             Kind::DenseQr => &DENSE,
+            Kind::Banded => &BAND,
             _ => &BY_BLOCKS,
         }
     }
@@ -106,6 +108,19 @@ pub(super) fn chain<T: Factorable>(
         Kind::Regularised if a.rows() == a.columns() => return vec![Kind::Regularised; 2],
         named => return vec![named],
     }
+    if !options.without.contains(&Kind::Banded) && banded::seconds_in_narrow_band(a).is_some() {
+        // The other kinds are listed only if it fails, since their list takes longer.
+        return vec![Kind::Banded];
+    }
+    behind_band(a, options, structures)
+}
+
+/// The kinds to try if there is no narrow band, or if the factorisation in it has failed.
+pub(super) fn behind_band<T: Factorable>(
+    a: &Csr<T>,
+    options: &DirectOptions,
+    structures: &mut Structures,
+) -> Vec<Kind> {
     let mut chain = every_kind(a, options, structures);
     chain.retain(|kind| !options.without.contains(kind));
     chain
@@ -268,6 +283,10 @@ pub(super) fn forecast<T: Factorable>(
         Kind::Triangular => {
             let entries = a.nonzeros() as f64;
             Ok(analysis(None, entries, entries, true))
+        }
+        Kind::Banded => {
+            let (entries, flops) = banded::cost(a.rows(), banded::widths(a));
+            Ok(analysis(None, entries, flops, true))
         }
         Kind::DenseQr => {
             let (m, n) = (a.rows() as f64, a.columns() as f64);

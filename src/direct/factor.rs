@@ -1,6 +1,8 @@
 //! One factorisation of any kind: how it is computed, and how A^-1 and A^-T are applied.
 
 use super::Kind;
+use super::banded;
+use super::banded::BandFactors;
 use super::blocks::BlockLu;
 use super::faer_wrapper::{self, DenseQr, Supernodal};
 use super::frontal::{Frontal, InOrder, Tree};
@@ -13,7 +15,7 @@ use super::steps::{as_reason, caught, columns_of_transpose, times, within};
 use super::structures::{LuPlan, MatchedRows, Structures, matched_columns};
 use super::symmetric::{SymmetricPlan, is_symmetric_up_to_rounding};
 use super::triangular::Substitution;
-use crate::backend::Host;
+use crate::backend::{Host, Op};
 use crate::direct::Factorable;
 use crate::graph::Permutation;
 use crate::matrix::Csr;
@@ -72,6 +74,7 @@ enum Numbers<T: Factorable> {
     Regular(Regular<T>),
     Dense(DenseQr<T>),
     Triangular(Substitution<T>),
+    Banded(BandFactors<T>),
 }
 
 /// A factorisation of A.
@@ -127,6 +130,7 @@ impl<T: Factorable> Factor<T> {
             }
             Kind::DenseQr => Self::dense(a, options),
             Kind::Triangular => Self::triangular(a),
+            Kind::Banded => Self::banded(a, options),
         })?;
         if factor.is_finite() { Ok(factor) } else { Err(Reason::NotFinite) }
     }
@@ -266,6 +270,14 @@ impl<T: Factorable> Factor<T> {
         Ok(Self { kind, bytes, numbers: Numbers::Triangular(substitution) })
     }
 
+    fn banded(a: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
+        let (entries, flops) = banded::cost(a.rows(), banded::widths(a));
+        within(entries as u64 * size_of::<T>() as u64, flops, options)?;
+        // A smaller pivot may belong to a nearly singular matrix, whose null vectors other kinds find.
+        let lu = BandFactors::of(a, <T::Real as Float>::epsilon().to_f64().sqrt())?;
+        Ok(Self { kind: Kind::Banded, bytes: lu.bytes(), numbers: Numbers::Banded(lu) })
+    }
+
     fn regular(kind: Kind, regular: Regular<T>) -> Self {
         Self { kind, bytes: regular.bytes(), numbers: Numbers::Regular(regular) }
     }
@@ -313,6 +325,7 @@ impl<T: Factorable> Factor<T> {
                 });
                 solved.is_ok() && ones.iter().all(|value| value.is_finite())
             }
+            Numbers::Banded(lu) => lu.is_finite(),
             Numbers::Regular(regular) => regular.is_finite(),
             Numbers::Dense(_) | Numbers::Triangular(_) => true,
         }
@@ -418,6 +431,7 @@ impl<T: Factorable> Factor<T> {
             Numbers::Blocks { rows, lu, .. } => {
                 rows.prepared.around(transposed, x, work, |x, work| lu.solve(transposed, x, work));
             }
+            Numbers::Banded(lu) => lu.substitute(if transposed { Op::Transpose } else { Op::None }, x),
             Numbers::FrontalSymmetric { plan, ldl } => {
                 plan.scale(x);
                 ldl.solve(transposed, x, work);

@@ -27,7 +27,7 @@
 //! | `faer_wrapper` | calls to faer, once for each type of entries |
 //! | `sides` | right-hand sides in the caller's memory, and in lanes |
 //! | `triangular` | substitution, if A can be permuted to triangular form |
-//! | `banded` | [`Banded`]: LU of a matrix with few diagonals |
+//! | `banded` | LU of a matrix with few diagonals, also alone: [`Banded`] |
 //! | `refine`, `fgmres` | from a factor to a solution |
 //! | `goal` | the target for a residual |
 //! | `condition` | estimates of the condition number and of the forward error |
@@ -75,6 +75,7 @@ use crate::scalar::Scalar;
 pub use analysis::Analysis;
 pub(crate) use analysis::least_seconds;
 pub use banded::Banded;
+pub(crate) use banded::seconds_in_narrow_band;
 pub use device::{DirectBackend, OnDevice};
 pub use faer_wrapper::Factorable;
 pub(crate) use goal::{Weights, norm, weighted_norm};

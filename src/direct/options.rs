@@ -37,6 +37,8 @@ pub enum Kind {
     DenseQr,
     /// Substitution, for an A that can be permuted to triangular form without a zero on its diagonal.
     Triangular,
+    /// L U with partial pivoting within a band, for a square A with few diagonals and no small pivot.
+    Banded,
 }
 
 impl fmt::Display for Kind {
@@ -54,6 +56,7 @@ impl fmt::Display for Kind {
             Kind::Regularised => "regularised",
             Kind::DenseQr => "dense-qr",
             Kind::Triangular => "triangular",
+            Kind::Banded => "banded-lu",
         })
     }
 }

@@ -35,6 +35,9 @@ pub(crate) const SYMMETRIC_FRONTS: Price =
 /// meshes of 2 10^5 points in two dimensions and 10^5 in three).
 pub(crate) const DEFINITE_FRONTS: Price =
     Price { any: 3.1e-4, row: 1.5e-6, entry: 1.2e-7, entry_of_factor: 2.6e-8, multiplication: 8e-11 };
+/// LU within a band of 3 to 30 diagonals, with the solves of a refinement (two cores, one of which works, 2026-11-28).
+pub(crate) const BAND: Price =
+    Price { any: 5e-5, row: 2e-7, entry: 2e-8, entry_of_factor: 4e-9, multiplication: 4e-10 };
 pub(crate) const DENSE: Price =
     Price { any: 1e-4, row: 2e-7, entry: 1e-8, entry_of_factor: 1e-8, multiplication: 4e-10 };
 

@@ -12,6 +12,7 @@
 //! An x is returned only if its backward error is that of a stable method and A is certainly nonsingular, or if its
 //! residual is small in all rows, whatever the condition number is. Otherwise the caller has to use [`super::Direct`].
 
+mod factors;
 mod substitute;
 
 use super::condition;
@@ -22,6 +23,8 @@ use crate::backend::{Host, Op};
 use crate::direct::Factorable;
 use crate::error::{Error, Result};
 use crate::parallel::{Inlined, both, vectorised_whole};
+pub(crate) use factors::seconds_in_narrow_band;
+pub(super) use factors::{BandFactors, cost, widths};
 use std::sync::OnceLock;
 
 /// The largest backward error of an x that is returned, relative to ||A||_F ||x|| + ||b||: partial pivoting gives 1e-15
@@ -37,16 +40,9 @@ const SAFE: std::ops::Range<f64> = 1e-140..1e140;
 /// A square matrix of few diagonals, and its factors.
 #[derive(Debug)]
 pub struct Banded<T> {
-    n: usize,
-    below: usize,
-    above: usize,
     /// A, column by column, each from the uppermost diagonal to the lowest.
     a: Vec<T>,
-    /// The factors, column by column, with `below` more rows: U above the multipliers of L. U's diagonal is inverted,
-    /// because a division takes as long as four products.
-    factors: Vec<T>,
-    /// The row that each step exchanged with its own.
-    pivots: Vec<u32>,
+    factors: BandFactors<T>,
     /// ||A||_F.
     norm: f64,
     /// Whether A is certainly nonsingular; unset as long as that is unknown.
@@ -126,7 +122,7 @@ impl<T: Factorable> Banded<T> {
             }
         }
         let (below, above) = if by_columns { (after, before) } else { (before, after) };
-        let (height, tall) = (below + above + 1, 2 * below + above + 1);
+        let height = below + above + 1;
         let mut a = vec![T::default(); n * height];
         let mut square = 0.0;
         for line in 0..n {
@@ -142,80 +138,27 @@ impl<T: Factorable> Banded<T> {
         if !square.is_finite() {
             return Ok(None);
         }
-        let mut factors = vec![T::default(); n * tall];
-        for (from, to) in a.chunks_exact(height).zip(factors.chunks_exact_mut(tall)) {
+        let mut factors = BandFactors::zeros(n, (below, above));
+        for (from, to) in a.chunks_exact(height).zip(factors.columns_mut()) {
             to[below..].copy_from_slice(from);
         }
-        let pivots = vec![0; n];
-        let mut banded =
-            Self { n, below, above, a, factors, pivots, norm: square.sqrt(), regular: OnceLock::new() };
-        if !banded.factorise() {
+        let is_factorised = factors.eliminate(0.0);
+        let banded = Self { a, factors, norm: square.sqrt(), regular: OnceLock::new() };
+        if !is_factorised {
             // A zero pivot does not prove that A is singular; that is left to other methods.
             let _ = banded.regular.set(false);
         }
         Ok(Some(banded))
     }
 
-    /// Computes the factors. Returns false if a pivot is zero.
-    fn factorise(&mut self) -> bool {
-        vectorised_whole(Elimination(self))
-    }
-
-    #[inline(always)]
-    fn eliminate(&mut self) -> bool {
-        let Self { n, below, above, factors, pivots, .. } = self;
-        let (n, below, diagonal) = (*n, *below, *below + *above);
-        let tall = diagonal + below + 1;
-        // The last column that exchanged rows have reached so far.
-        let mut reach = 0;
-        let size = |value: T| value.re().abs() + value.im().abs();
-        for j in 0..n {
-            let under = below.min(n - 1 - j);
-            let column = &factors[j * tall + diagonal..][..under + 1];
-            let (mut pivot, mut most) = (0, size(column[0]));
-            for (k, &value) in column.iter().enumerate().skip(1) {
-                if size(value) > most {
-                    (pivot, most) = (k, size(value));
-                }
-            }
-            pivots[j] = (j + pivot) as u32;
-            if most == 0.0 || !most.is_finite() {
-                return false;
-            }
-            reach = reach.max((j + *above + pivot).min(n - 1));
-            if pivot > 0 {
-                for c in j..=reach {
-                    let at = c * tall + diagonal + j - c;
-                    factors.swap(at, at + pivot);
-                }
-            }
-            let (left, right) = factors.split_at_mut((j + 1) * tall);
-            let column = &mut left[j * tall + diagonal..][..under + 1];
-            let inverse = T::from_f64(1.0) / column[0];
-            column[0] = inverse;
-            let multipliers = &mut column[1..];
-            multipliers.iter_mut().for_each(|value| *value *= inverse);
-            for (c, other) in (j + 1..=reach).zip(right.chunks_exact_mut(tall)) {
-                let at = diagonal + j - c;
-                let factor = other[at];
-                if factor != T::default() {
-                    for (value, &multiplier) in other[at + 1..][..under].iter_mut().zip(&*multipliers) {
-                        *value -= multiplier * factor;
-                    }
-                }
-            }
-        }
-        true
-    }
-
     /// Number of rows and columns.
     pub fn rows(&self) -> usize {
-        self.n
+        self.factors.n
     }
 
     /// The numbers of diagonals below and above the main one.
     pub fn widths(&self) -> (usize, usize) {
-        (self.below, self.above)
+        (self.factors.below, self.factors.above)
     }
 
     /// A, column by column, each from the uppermost diagonal to the lowest; entries outside of A are zero.
@@ -243,7 +186,7 @@ impl<T: Factorable> Banded<T> {
     /// As [`Banded::solve`], for several right-hand sides, one solution after another. A right-hand side of zeros has
     /// the solution of zeros.
     pub fn solve_many(&self, op: Op, b: RightHandSides<'_, T>, x: &mut [T]) -> bool {
-        let n = self.n;
+        let n = self.rows();
         if n == 0 || b.len() != x.len() || !x.len().is_multiple_of(n) || !self.is_regular() {
             return false;
         }
@@ -272,8 +215,8 @@ impl<T: Factorable> Banded<T> {
 
     fn solve_if(&self, op: Op, b: &[T], x: &mut [T], enough: impl FnOnce(&Told) -> bool) -> bool {
         let size = norm(b);
-        if b.len() != self.n
-            || x.len() != self.n
+        if b.len() != self.rows()
+            || x.len() != self.rows()
             || self.regular.get() == Some(&false)
             || !SAFE.contains(&size)
             || !SAFE.contains(&self.norm)
@@ -299,10 +242,10 @@ impl<T: Factorable> Banded<T> {
 
     /// The sum of the magnitudes in each row, and in each column.
     fn sums(&self) -> (Vec<f64>, Vec<f64>) {
-        let (height, above) = (self.below + self.above + 1, self.above);
-        let (mut rows, mut columns) = (vec![0.0; self.n], vec![0.0; self.n]);
-        for (j, column) in self.a.chunks_exact(height).enumerate() {
-            let (first, end) = (j.saturating_sub(above), (j + self.below + 1).min(self.n));
+        let (n, (below, above)) = (self.rows(), self.widths());
+        let (mut rows, mut columns) = (vec![0.0; n], vec![0.0; n]);
+        for (j, column) in self.a.chunks_exact(below + above + 1).enumerate() {
+            let (first, end) = (j.saturating_sub(above), (j + below + 1).min(n));
             for (sum, value) in rows[first..end].iter_mut().zip(&column[above + first - j..][..end - first]) {
                 let size = value.abs();
                 *sum += size;
@@ -316,7 +259,8 @@ impl<T: Factorable> Banded<T> {
     /// a row is taken to be the sum of its magnitudes, which exceeds the 2-norm by at most the root of the number of
     /// entries.
     fn is_small_in_all_rows(&self, told: &Told) -> bool {
-        let terms = (self.below + self.above + 1) as f64;
+        let (below, above) = self.widths();
+        let terms = (below + above + 1) as f64;
         let error = (told.residual + (terms + 2.0) * f64::EPSILON * told.scale) * terms.sqrt();
         if error > ASKED * told.size {
             return false;
@@ -331,18 +275,18 @@ impl<T: Factorable> Banded<T> {
     /// True if A is certainly nonsingular. This is shown by a small residual for a right-hand side with components in
     /// all directions, or else by LAPACK's estimate of the condition number.
     fn looks_regular(&self) -> bool {
-        let b: Vec<T> = (1..=self.n).map(|k| T::from_f64((k as f64).cos())).collect();
+        let b: Vec<T> = (1..=self.rows()).map(|k| T::from_f64((k as f64).cos())).collect();
         if self.is_small_in_all_rows(&self.candidate(Op::None, &b, norm(&b)).1) {
             return true;
         }
         let forward = |x: &mut Vec<T>, other: Option<&mut Vec<T>>| {
-            self.substitute_plain(x.as_chunks_mut::<1>().0);
+            self.factors.substitute_plain(x.as_chunks_mut::<1>().0);
             if let Some(other) = other {
-                self.substitute_plain(other.as_chunks_mut::<1>().0);
+                self.factors.substitute_plain(other.as_chunks_mut::<1>().0);
             }
         };
-        let transposed = |x: &mut Vec<T>| self.substitute_transposed(x.as_chunks_mut::<1>().0);
-        let inverse = condition::estimate(self.n, &forward, &transposed);
+        let transposed = |x: &mut Vec<T>| self.factors.substitute_transposed(x.as_chunks_mut::<1>().0);
+        let inverse = condition::estimate(self.rows(), &forward, &transposed);
         let one_norm = self.sums().1.into_iter().fold(0.0, f64::max);
         inverse.is_some_and(|inverse| inverse * one_norm * REGULAR < 1.0)
     }
@@ -353,18 +297,6 @@ struct Told {
     residual: f64,
     scale: f64,
     size: f64,
-}
-
-/// [`Banded::factorise`].
-struct Elimination<'a, T>(&'a mut Banded<T>);
-
-impl<T: Factorable> Inlined for Elimination<'_, T> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run(self) -> bool {
-        self.0.eliminate()
-    }
 }
 
 /// Right-hand sides in lanes: their solutions by the factors, and the residuals.
@@ -381,7 +313,7 @@ impl<T: Factorable, const N: usize> Inlined for Candidate<'_, T, N> {
     fn run(self) -> Self::Output {
         let Self { banded, op, b } = self;
         let mut x = b.to_vec();
-        banded.substitute(op, &mut x);
+        banded.factors.substitute(op, &mut x);
         let mut r = b.to_vec();
         banded.take_product(op, &x, &mut r);
         (x, r)

@@ -1,15 +1,15 @@
 //! Solves with the factors of a band, and products with the band, for several vectors at once.
 
-use super::Banded;
+use super::{BandFactors, Banded};
 use crate::backend::Op;
 use crate::direct::Factorable;
 use crate::direct::lanes::{subtract, subtract_row};
 use crate::parallel::both;
 
-impl<T: Factorable> Banded<T> {
+impl<T: Factorable> BandFactors<T> {
     /// x by the factors, in place, for `N` vectors.
     #[inline(always)]
-    pub(super) fn substitute<const N: usize>(&self, op: Op, x: &mut [[T; N]]) {
+    pub(in crate::direct) fn substitute<const N: usize>(&self, op: Op, x: &mut [[T; N]]) {
         let conjugate = |x: &mut [[T; N]]| x.iter_mut().for_each(|x| *x = x.map(T::conj));
         if op.conjugates() {
             // conj(op(A)) conj(x) = conj(b).
@@ -42,7 +42,7 @@ impl<T: Factorable> Banded<T> {
         let diagonal = self.below + self.above;
         let tall = diagonal + self.below + 1;
         if self.below > 0 {
-            for (j, column) in self.factors.chunks_exact(tall).enumerate() {
+            for (j, column) in self.values.chunks_exact(tall).enumerate() {
                 x.swap(j, self.pivots[j] as usize);
                 let values = x[j];
                 if UNDER > 0
@@ -57,7 +57,7 @@ impl<T: Factorable> Banded<T> {
                 subtract(&mut x[j + 1..], &column[diagonal + 1..][..under], values);
             }
         }
-        for (j, column) in self.factors.chunks_exact(tall).enumerate().rev() {
+        for (j, column) in self.values.chunks_exact(tall).enumerate().rev() {
             let mut values = x[j];
             for value in &mut values {
                 *value *= column[diagonal];
@@ -80,7 +80,7 @@ impl<T: Factorable> Banded<T> {
     pub(super) fn substitute_transposed<const N: usize>(&self, x: &mut [[T; N]]) {
         let diagonal = self.below + self.above;
         let tall = diagonal + self.below + 1;
-        for (j, column) in self.factors.chunks_exact(tall).enumerate() {
+        for (j, column) in self.values.chunks_exact(tall).enumerate() {
             let over = diagonal.min(j);
             let mut row = x[j];
             for (x, &factor) in both(&x[j - over..j], &column[diagonal - over..diagonal]) {
@@ -92,7 +92,7 @@ impl<T: Factorable> Banded<T> {
             x[j] = row;
         }
         if self.below > 0 {
-            for (j, column) in self.factors.chunks_exact(tall).enumerate().rev() {
+            for (j, column) in self.values.chunks_exact(tall).enumerate().rev() {
                 let under = self.below.min(self.n - 1 - j);
                 let mut row = x[j];
                 for (x, &multiplier) in both(&x[j + 1..][..under], &column[diagonal + 1..][..under]) {
@@ -103,16 +103,18 @@ impl<T: Factorable> Banded<T> {
             }
         }
     }
+}
 
+impl<T: Factorable> Banded<T> {
     /// r -= op(A) x, for `N` vectors.
     #[inline(always)]
     pub(super) fn take_product<const N: usize>(&self, op: Op, x: &[[T; N]], r: &mut [[T; N]]) {
-        let (height, above) = (self.below + self.above + 1, self.above);
-        if op == Op::None && (self.below, above) == (1, 1) && self.n > 2 {
+        let (n, (below, above)) = (self.rows(), self.widths());
+        if op == Op::None && (below, above) == (1, 1) && n > 2 {
             return self.take_product_of_three(x, r);
         }
-        for (j, column) in self.a.chunks_exact(height).enumerate() {
-            let (first, end) = (j.saturating_sub(above), (j + self.below + 1).min(self.n));
+        for (j, column) in self.a.chunks_exact(below + above + 1).enumerate() {
+            let (first, end) = (j.saturating_sub(above), (j + below + 1).min(n));
             let column = &column[above + first - j..][..end - first];
             match op {
                 Op::None => subtract(&mut r[first..end], column, x[j]),
@@ -140,7 +142,7 @@ impl<T: Factorable> Banded<T> {
     fn take_product_of_three<const N: usize>(&self, x: &[[T; N]], r: &mut [[T; N]]) {
         // Columns j - 1, j and j + 1: their entries below, on and above the diagonal are in row j.
         let (columns, _) = self.a.as_chunks::<3>();
-        let last = self.n - 1;
+        let last = self.rows() - 1;
         for v in 0..N {
             r[0][v] = r[0][v] - columns[0][1] * x[0][v] - columns[1][0] * x[1][v];
         }

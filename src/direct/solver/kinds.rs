@@ -57,12 +57,21 @@ impl<T: Factorable> Direct<T> {
             && self.reasons.iter().any(|(_, reason)| is_singular(reason))
     }
 
+    /// Returns whether there are kinds left to try.
+    pub(super) fn has_more(&mut self) -> bool {
+        if self.at == 1 && self.chain == [Kind::Banded] && self.options.kind == Kind::Auto {
+            let Self { a, options, structures, chain, .. } = self;
+            chain.extend(analysis::behind_band(a, options, structures));
+        }
+        self.at < self.chain.len()
+    }
+
     /// Tries the next kinds until one gives a factor, or `going` returns false.
     pub(super) fn factorise(&mut self, going: &mut dyn FnMut() -> bool) {
         let start = Instant::now();
         self.inverse = None;
         self.factor = None;
-        while self.factor.is_none() && self.at < self.chain.len() {
+        while self.factor.is_none() && self.has_more() {
             let kind = self.chain[self.at];
             let again = self.chain[..self.at].contains(&kind);
             if !going() {

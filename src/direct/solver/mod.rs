@@ -332,7 +332,7 @@ impl<T: Factorable> Direct<T> {
                 Err(reason) => self.reasons.push((name, reason)),
             }
             if best.residual > goal.norm {
-                if self.at == self.chain.len() {
+                if !self.has_more() {
                     break;
                 }
                 self.factorise(going);
