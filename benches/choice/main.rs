@@ -1,17 +1,19 @@
 //! Runs every candidate of the choice on a collection of systems, to compare the actual choice with the best possible
 //! one.
 //!
-//! `cargo bench --bench choice -- [--cuda] [--seed N] [--part I/N] [--widths] [WORD ...]` takes the systems whose names
+//! `cargo bench --bench choice -- [--cuda] [--seed N] [--part I/N] [--widths] [--only LIST] [WORD ...]` takes the systems whose names
 //! contain one of the words. It prints a line for each candidate of each system: what the choice knew, the cost of the
 //! candidate, and the residual norms of some of its iterations. To standard error it prints which candidates the choice
 //! ran. A candidate is stopped after five times the seconds of the best one so far. With `--widths` it only prints the
-//! mean width of the levels of each graph. `benches/choice/*.csv` contain the lines for candidates; `cargo test choice`
+//! mean width of the levels of each graph and the multiplications that first cuts promise; with `--only`, the candidates of a list like `direct,cg+ilu` are run beside
+//! the automatic choice. `benches/choice/*.csv` contain the lines for candidates; `cargo test choice`
 //! replays the choice on them.
 
 mod systems;
 
 use residua::direct::{Direct, DirectOptions, Factorable};
 use residua::graph::{Adjacency, level_width};
+use residua::prepare::expected_multiplications;
 use residua::solver::{
     Device, IlutChoice, Method, PreconditionerChoice as Name, Solvable, Solver, StageReport,
 };
@@ -19,7 +21,7 @@ use residua::{Csr, Result};
 use std::time::{Duration, Instant};
 use systems::{Made, System, all, is_fitted_on, right_hand_side};
 
-const HEAD: &str = "system;half;rows;nonzeros;width;hermitian;complex;device;limit;multigrid;made;polynomial;\
+const HEAD: &str = "system;half;rows;nonzeros;width;cuts;hermitian;complex;device;limit;multigrid;made;polynomial;\
                     analysis;multiplications;bytes;forecast;candidate;outcome;total;setup;solve;iterations;each;bytes_each;history";
 
 /// Maximum seconds of a solve, on a CPU and on a GPU; and the maximum as a multiple of the best time so far.
@@ -40,11 +42,13 @@ struct Wishes {
     widths: bool,
     seed: u64,
     part: (usize, usize),
+    only: Option<String>,
     words: Vec<String>,
 }
 
 fn wishes() -> Wishes {
-    let mut wishes = Wishes { cuda: false, widths: false, seed: 7, part: (0, 1), words: Vec::new() };
+    let (part, only) = ((0, 1), None);
+    let mut wishes = Wishes { cuda: false, widths: false, seed: 7, part, only, words: Vec::new() };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut next = || words.next().expect("a value behind the option");
@@ -52,6 +56,7 @@ fn wishes() -> Wishes {
             "--cuda" => wishes.cuda = true,
             "--widths" => wishes.widths = true,
             "--seed" => wishes.seed = next().parse().expect("a number"),
+            "--only" => wishes.only = Some(next()),
             "--part" => {
                 let part = next();
                 let (number, of) = part.split_once('/').expect("I/N");
@@ -66,7 +71,7 @@ fn wishes() -> Wishes {
 
 fn main() {
     let wishes = wishes();
-    println!("{}", if wishes.widths { "system;width" } else { HEAD });
+    println!("{}", if wishes.widths { "system;width;cuts" } else { HEAD });
     for (number, system) in all(wishes.seed).iter().enumerate() {
         let named = wishes.words.is_empty() || wishes.words.iter().any(|word| system.name.contains(word));
         if !named || number % wishes.part.1 != wishes.part.0 {
@@ -83,9 +88,16 @@ fn main() {
     }
 }
 
-/// The mean width of the levels of a matrix's graph.
+/// The mean width of the levels of a matrix's graph, and the multiplications that first cuts promise.
 fn width_of<T: Solvable>(a: &Csr<T>) -> String {
-    Adjacency::new(a).map_or("nan".into(), |graph| format!("{:.1}", level_width(&graph)))
+    let told = |graph: Adjacency<'_>| {
+        format!(
+            "{:.1};{:.2e}",
+            level_width(&graph),
+            expected_multiplications(&graph).unwrap_or(f64::INFINITY)
+        )
+    };
+    Adjacency::new(a).map_or("nan;inf".into(), told)
 }
 
 fn every_candidate<T: Solvable + Factorable>(system: &System, a: &Csr<T>, wishes: &Wishes) -> Result<()> {
@@ -107,16 +119,20 @@ fn every_candidate<T: Solvable + Factorable>(system: &System, a: &Csr<T>, wishes
     // The first solve of a system finds memory that was never touched, and would make its candidate a fifth slower.
     let _ = run(a, &b, (Method::Auto, Name::Auto), best, wishes.cuda);
     for (method, name) in candidates(a) {
-        let Some(run) = run(a, &b, (method, name), best, wishes.cuda) else { continue };
-        if method == Method::Auto {
-            facts.clone_from(&run.facts);
-            eprintln!("{}: {}", system.name, run.way);
-        }
         let word = match (method, name) {
             (Method::Auto, _) => "auto".into(),
             (Method::Direct, _) => "direct".into(),
             (method, name) => format!("{method}+{name}"),
         };
+        let is_listed = |list: &str| list.split(',').any(|listed| listed == word);
+        if method != Method::Auto && !wishes.only.as_deref().is_none_or(is_listed) {
+            continue;
+        }
+        let Some(run) = run(a, &b, (method, name), best, wishes.cuda) else { continue };
+        if method == Method::Auto {
+            facts.clone_from(&run.facts);
+            eprintln!("{}: {}", system.name, run.way);
+        }
         println!("{};{half};{facts};{analysis:.4};{forecast};{word};{}", system.name, run.line);
         if run.solved {
             best = best.min(TIMES * run.total.max(0.01));
@@ -132,10 +148,10 @@ fn candidates<T: Solvable>(a: &Csr<T>) -> Vec<(Method, Name)> {
     let mut list = vec![(Method::Auto, Name::Auto), (Method::Direct, Name::Auto)];
     if hermitian {
         list.extend([(Method::Cg, Name::Jacobi), (Method::Cg, amg), (Method::Minres, Name::Jacobi)]);
-        list.push((Method::Gmres, ilut));
+        list.extend([(Method::Cg, Name::Ilu), (Method::Gmres, ilut)]);
     } else {
         list.extend([Name::Jacobi, amg, Name::Ilu, ilut].map(|name| (Method::Gmres, name)));
-        list.push((Method::BiCgStab, Name::Jacobi));
+        list.extend([Name::Jacobi, Name::Ilu].map(|name| (Method::BiCgStab, name)));
     }
     list.push((Method::Lsmr, Name::Jacobi));
     list

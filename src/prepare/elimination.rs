@@ -1,13 +1,15 @@
 //! Chooses the order of elimination for a factorisation.
 
 use super::dissection::{
-    Beyond, Grid, InRegions, Most, dissection_order, minimum_degree_within, order_in_regions,
+    Beyond, Grid, InRegions, Most, dissection_order, expected_multiplications, minimum_degree_within,
+    order_in_regions,
 };
 use super::nearby::nearby;
 use super::order_size::{Counted, OrderSize};
 use crate::error::Result;
-use crate::graph::{Adjacency, Permutation};
+use crate::graph::{Adjacency, Permutation, level_width};
 use crate::matrix::Csr;
+use crate::prices::order::OrderGuess;
 use crate::scalar::Scalar;
 use std::fmt;
 
@@ -68,6 +70,18 @@ pub fn better_dissection<T: Scalar>(
     let (order, counted) = dissected(&graph)?;
     let size = counted.size();
     Ok(Some((order, size)).filter(|(_, size)| size.multiplications < multiplications))
+}
+
+/// The expected cost of an ordering of A and of its factorisation. First cuts are made only if vectors are on the host:
+/// they take as long as hundreds of iterations on a device.
+///
+/// # Errors
+/// If A is not square, or if memory runs out.
+pub(crate) fn expected_order<T: Scalar>(a: &Csr<T>, on_device: bool) -> Result<OrderGuess> {
+    let graph = Adjacency::new(a)?;
+    let cuts = || expected_multiplications(&graph).unwrap_or(f64::INFINITY);
+    let by_cuts = || if on_device { f64::INFINITY } else { cuts() };
+    Ok(OrderGuess::new([a.rows(), a.nonzeros()], level_width(&graph), by_cuts))
 }
 
 /// The number of multiplications from which on dissection is tried for a matrix of this many rows.

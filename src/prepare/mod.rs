@@ -55,8 +55,10 @@ mod tests;
 mod triangular;
 
 pub(crate) use counts::{elimination_tree, postorder};
-pub use dissection::{dissection_order, minimum_degree, minimum_degree_order, nested_dissection};
-pub(crate) use elimination::{LIMITED_FROM, Sought, limited_minimum_degree, order_of_large};
+pub use dissection::{
+    dissection_order, expected_multiplications, minimum_degree, minimum_degree_order, nested_dissection,
+};
+pub(crate) use elimination::{LIMITED_FROM, Sought, expected_order, limited_minimum_degree, order_of_large};
 pub use elimination::{OrderKind, better_dissection};
 pub(crate) use equilibrate::equilibrate_hermitian;
 pub use equilibrate::{equilibrate, equilibrate_symmetric};

@@ -21,6 +21,11 @@ const USUAL: f64 = 1.6;
 const POWER: f64 = 0.385;
 const MOST: f64 = 40.0;
 
+/// First cuts are made for an estimate from this number of rows on, and if levels promise no fewer multiplications than
+/// this, which take a few hundredths of a second.
+const CUT_FROM: usize = 10_000;
+const CHEAP: f64 = 2e8;
+
 /// Multiplications of a factorisation in a second on the host (two cores, 2026-11-27).
 const BLOCKS: f64 = 5e9;
 
@@ -45,10 +50,14 @@ pub(crate) struct OrderGuess {
 
 impl OrderGuess {
     /// The guess for a matrix with this number of rows and entries, whose graph has levels of this mean width
-    /// ([`level_width`](crate::graph::level_width)).
-    pub(crate) fn new(size: [usize; 2], width: f64) -> Self {
+    /// ([`level_width`](crate::graph::level_width)). `by_cuts` returns the multiplications that first cuts promise
+    /// ([`expected_multiplications`](crate::prepare::expected_multiplications)). It is called only if levels promise
+    /// many, and the lesser number counts: levels are much wider than separators in trees, closed surfaces and networks.
+    pub(crate) fn new(size: [usize; 2], width: f64, by_cuts: impl FnOnce() -> f64) -> Self {
         let rows = size[0].max(1) as f64;
-        let multiplications = FACTOR * width.powf(OF_WIDTH) * rows.powf(OF_ROWS);
+        let by_width = FACTOR * width.powf(OF_WIDTH) * rows.powf(OF_ROWS);
+        let is_cheap = size[0] < CUT_FROM || by_width < CHEAP;
+        let multiplications = if is_cheap { by_width } else { by_width.min(by_cuts()) };
         let longer = USUAL * (multiplications / (1e3 * rows)).powf(POWER);
         Self { seconds: least_order_seconds(size) * longer.clamp(1.0, MOST), multiplications }
     }
@@ -72,12 +81,17 @@ mod tests {
     #[test]
     fn an_order_of_a_space_takes_several_times_as_long_as_one_of_a_plane() {
         // 150 x 150 points, and 28^3: measured 17 ms and 167 ms, 2.5e7 and 8.5e8 multiplications.
-        let plane = OrderGuess::new([22_500, 111_900], 22_500.0 / 299.0);
-        let space = OrderGuess::new([21_952, 148_960], 21_952.0 / 82.0);
+        let plane = OrderGuess::new([22_500, 111_900], 22_500.0 / 299.0, || f64::INFINITY);
+        let space = OrderGuess::new([21_952, 148_960], 21_952.0 / 82.0, || f64::INFINITY);
         assert!(plane.seconds > 8e-3 && plane.seconds < 3.5e-2, "{plane:?}");
         assert!(space.seconds > 5e-2 && space.seconds < 3.3e-1, "{space:?}");
         assert!(plane.multiplications > 6e6 && plane.multiplications < 1e8, "{plane:?}");
         assert!(space.multiplications > 2e8 && space.multiplications < 1.8e9, "{space:?}");
         assert!(space.exceeds(5e8) && !plane.exceeds(5e8));
+        // First cuts count if they promise less, and only if it may matter.
+        let cut = OrderGuess::new([21_952, 148_960], 21_952.0 / 82.0, || 1e7);
+        assert!(cut.multiplications == 1e7 && cut.seconds < space.seconds, "{cut:?}");
+        let same = OrderGuess::new([22_500, 111_900], 22_500.0 / 299.0, || panic!("levels promise few"));
+        assert_eq!(same, plane);
     }
 }

@@ -15,6 +15,7 @@ use crate::backend::Backend;
 use crate::direct::RightHandSides;
 use crate::error::Result;
 use crate::krylov::{MultiCg, Outcome, Report, SolveOptions};
+use crate::prices::order::OrderGuess;
 use crate::scalar::Scalar;
 use crate::verdict::{RowNorms, Verdict};
 use crate::work;
@@ -48,8 +49,8 @@ pub(super) struct Core<T: Scalar, B: SolverBackend> {
     pub(super) history: Vec<f64>,
     /// Memory for the residual norms of a race between candidates, kept so that later solves allocate nothing.
     pub(super) falls: Vec<f64>,
-    /// The mean number of vertices in a level of a breadth-first search through the graph, once it is known.
-    pub(super) width: Cell<Option<f64>>,
+    /// The expected cost of an ordering and of its factorisation, once it was estimated.
+    pub(super) guess: Cell<Option<OrderGuess>>,
     /// The histories of several right-hand sides.
     histories: Vec<Vec<f64>>,
 }
@@ -82,7 +83,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             history: Vec::new(),
             histories: Vec::new(),
             falls: Vec::new(),
-            width: Cell::new(None),
+            guess: Cell::new(None),
         };
         core.announce();
         core
@@ -99,6 +100,11 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         });
         trail.decisions.extend(notes.decisions);
         self.announce();
+    }
+
+    /// The expected seconds of a factorisation within the band, if that is narrow; new values do not change it.
+    pub(super) fn narrow_band(&self) -> Option<f64> {
+        self.trail.facts.and_then(|facts| facts.narrow_band)
     }
 
     /// Adds all candidates to the log before the first is tried.

@@ -13,8 +13,8 @@ use super::sign::{NEGATED, with_positive_diagonal};
 use super::symmetry::{self, Found};
 use super::system::{Order, Stored, reorder};
 use super::watch::Watch;
-use crate::backend::Backend;
-use crate::direct::RightHandSides;
+use crate::backend::{Backend, Host};
+use crate::direct::{RightHandSides, seconds_in_narrow_band};
 use crate::error::{Error, Result};
 use crate::graph;
 use crate::krylov::SolveOptions;
@@ -22,6 +22,7 @@ use crate::matrix::Csr;
 use crate::prices;
 use crate::scalar::Scalar;
 use crate::verdict::{Equilibrated, RowNorms, equilibrated};
+use std::any::Any;
 use std::time::Instant;
 
 /// A right-hand side and a solution.
@@ -98,15 +99,17 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             notes: &mut notes,
             mesh: None,
             units: None,
+            narrow_band: narrow_band(&a),
             before: None,
         };
-        let levels = planner.facts(nonzeros).may_take_levels().then_some(hermitian);
+        let levels = planner.facts(nonzeros).may_make_levels().then_some(hermitian);
         let mut spent = 0.0;
         let (a, order, decision) = timed(&mut spent, || {
             let products = wishes.expected_products(columns).max(planner.products_of_named_levels(&a)?);
             let how = (wishes.order()?, levels);
             reorder(backend, a, how, products, |a| planner.products_of_levels(a))
         })?;
+        planner.narrow_band = planner.narrow_band.or_else(|| narrow_band(&a));
         let spent = if decision.why == super::choice::AS_ASKED { 0.0 } else { spent };
         planner.notes.seconds.reorder = spent;
         planner.notes.decisions.push(Decision { seconds: Some(spent), ..decision });
@@ -167,6 +170,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             notes: &mut notes,
             mesh: None,
             units: self.scaled.as_ref().and_then(Equilibrated::units),
+            narrow_band: self.core.narrow_band(),
             before,
         })?;
         self.core.replace(system, notes);
@@ -177,6 +181,12 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
     fn rebuild(&mut self, a: Csr<T, B>) -> Result<()> {
         self.replace(|planner| planner.system(a))
     }
+}
+
+/// The expected seconds of a factorisation within the band of a matrix in the memory of the host, if that is narrow.
+fn narrow_band<T: Scalar, B: SolverBackend>(a: &Csr<T, B>) -> Option<f64> {
+    let any: &dyn Any = a;
+    any.downcast_ref::<Csr<T, Host>>().and_then(seconds_in_narrow_band)
 }
 
 /// The matrix, with its rows scaled if necessary, and the norms by which residuals are judged.

@@ -93,7 +93,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
                     pace.seek(next * length);
                 }
                 // Norms are the same on all ranks, so all give up together.
-                let no_order = || OrderGuess::new([0, 0], 0.0);
+                let no_order = || OrderGuess::new([0, 0], 0.0, || 0.0);
                 if !pace.goes_on((iteration, norm), no_order, || Ok(f64::INFINITY)) {
                     return ControlFlow::Break(());
                 }

@@ -97,7 +97,7 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
                 AnyPreconditioner::without_fill(backend, a, (method, bounds))
             }
             PreconditionerChoice::Ilut(choice) => {
-                let is_before_minres = matches!(when, When::Indefinite | When::HandedOver);
+                let is_before_minres = when == When::Indefinite || when.is_handed_over();
                 let bounds = if is_before_minres { Bounds::BEFORE_MINRES } else { Bounds::FILL };
                 AnyPreconditioner::with_fill(backend, a, choice, (method, bounds))
             }

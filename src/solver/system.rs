@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::graph::{self, Adjacency, Benefit, GridOrder, Permutation};
 use crate::matrix::{Csr, SparseMatrix};
 use crate::operator::LinearOperator;
+use crate::prepare::expected_order;
 use crate::prices::multigrid::PRODUCTS_OF_LEVELS;
 use crate::prices::order::OrderGuess;
 use crate::report::{count, seconds};
@@ -83,16 +84,15 @@ impl<T: Scalar, B: SolverBackend> Stored<T, B> {
         of_factors::<T, B>((self.operator().rows(), self.nonzeros()), bytes)
     }
 
-    /// Estimates the cost of a fill-reducing ordering of a square matrix from the mean number of vertices in a level of
-    /// its graph, which is computed once. If memory runs out, the estimate is the one for an arbitrary matrix.
-    pub(super) fn guess_of_order(&self, backend: &B, width: &Cell<Option<f64>>) -> OrderGuess {
-        let look = || -> Result<f64> {
-            let a = self.to_csr(backend)?.to_host(backend)?;
-            Ok(graph::level_width(&Adjacency::new(&a)?))
-        };
-        let known = width.get().unwrap_or_else(|| look().unwrap_or(0.0));
-        width.set(Some(known));
-        OrderGuess::new([self.operator().rows(), self.nonzeros()], known)
+    /// Estimates the cost of a fill-reducing ordering of a square matrix and of its factorisation, once. If memory runs
+    /// out, the estimate is the least one for any matrix of this size.
+    pub(super) fn guess_of_order(&self, backend: &B, guess: &Cell<Option<OrderGuess>>) -> OrderGuess {
+        let on_device = <B as PreconditionSteps>::IS_DEVICE;
+        let look = || expected_order(&self.to_csr(backend)?.to_host(backend)?, on_device);
+        let least = || OrderGuess::new([self.operator().rows(), self.nonzeros()], 0.0, || 0.0);
+        let known = guess.get().unwrap_or_else(|| look().unwrap_or_else(|_| least()));
+        guess.set(Some(known));
+        known
     }
 
     /// A copy of the matrix in CSR, with values of full width.

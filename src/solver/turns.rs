@@ -36,7 +36,9 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
     ) -> Result<SolveReport> {
         let start = Instant::now();
         let mut course = Course::new(first, done);
-        course.handed_over = self.stages.get(first).is_some_and(|stage| stage.plan.when == When::HandedOver);
+        let when = self.stages.get(first).map(|stage| stage.plan.when);
+        course.handed_over = when.is_some_and(When::is_handed_over);
+        course.costly = when == Some(When::BeforeCostly);
         let limit = self.options.iteration_limit(self.stored.operator().columns());
         let mut from = first;
         while let Some(turn) = self.next(from, limit, &course) {
@@ -59,8 +61,13 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
 
     /// Returns the next stage to try.
     fn next(&self, from: usize, limit: usize, course: &Course) -> Option<Turn> {
-        let is_soon = |method| is_left_out(method, self.stored.least_seconds(method));
+        let is_soon = |method| is_left_out(method, self.least_seconds(method));
         course.next(from, &self.stages, limit, is_soon)
+    }
+
+    /// The minimum seconds of a factorisation for a matrix that suits `method`.
+    fn least_seconds(&self, method: Method) -> f64 {
+        self.narrow_band().unwrap_or_else(|| self.stored.least_seconds(method))
     }
 
     /// Sets up a stage. Returns false if it is refused, and records the reason.
@@ -102,16 +109,17 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
     fn refuses_unseen(&self, number: usize) -> Option<String> {
         let (stage, behind) = self.stages[number..].split_first()?;
         let a = self.stored.operator();
-        if a.rows() != a.columns() || stage.ready.is_some() || stage.forecast.is_some() {
+        let is_known = stage.ready.is_some() || stage.forecast.is_some() || self.narrow_band().is_some();
+        if a.rows() != a.columns() || is_known {
             return None;
         }
-        let guess = || self.stored.guess_of_order(&self.backend, &self.width);
+        let guess = || self.stored.guess_of_order(&self.backend, &self.guess);
         if let Some(most) = stage.plan.flops {
             let levels_next = behind.first().is_some_and(|next| next.plan.has_levels());
             let may = levels_next && self.backend.factor_library().is_err();
             return may.then(|| refuses_factors(&guess(), most, a.rows())).flatten();
         }
-        let may = <B as PreconditionSteps>::IS_DEVICE && self.width.get().is_some();
+        let may = <B as PreconditionSteps>::IS_DEVICE && self.guess.get().is_some();
         let most = behind.iter().find_map(|later| later.plan.flops).filter(|_| may)?;
         refuses_trial(&stage.plan, self.stored.nonzeros(), &guess(), most)
     }
@@ -138,13 +146,13 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         let goal = self.options.threshold::<T>(if length.is_finite() { length } else { 0.0 });
         let asked = self.asked();
         self.forget_verdict();
-        let a = self.stored.operator();
+        let (a, narrow_band) = (self.stored.operator(), self.narrow_band());
         let (stage, behind) = self.stages[number..].split_first_mut().expect("a stage of this number");
         let ready = stage.ready.as_mut().expect("a stage that was made ready");
         let costs = Costs {
             each: ready.forecast(a, 1, self.backend.ordering_price().bandwidth).1,
-            least: self.stored.least_seconds(plan.method),
-            known: turn.rival.and_then(|rival| behind[rival - number - 1].forecast),
+            least: narrow_band.unwrap_or_else(|| self.stored.least_seconds(plan.method)),
+            known: turn.rival.and_then(|rival| behind[rival - number - 1].forecast).or(narrow_band),
             on_device: <B as PreconditionSteps>::IS_DEVICE,
             size: [a.rows(), self.stored.nonzeros()],
             incomplete: self.stored.factors_seconds(ready.bytes(a)),
@@ -168,7 +176,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                 }
                 None => Ok(f64::INFINITY),
             };
-            let guess = || stored.guess_of_order(&self.backend, &self.width);
+            let guess = || stored.guess_of_order(&self.backend, &self.guess);
             if !pace.goes_on((iteration, norm), guess, analyse) {
                 return ControlFlow::Break(());
             }
@@ -216,6 +224,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         remark = with(remark, words);
         if turn.rival.is_some() {
             course.handed_over = pace.handed_over();
+            course.costly = pace.is_costly();
             course.refused = turn.rival.zip(pace.refused.take());
         }
         self.falls = pace.into_memory().unwrap_or_else(|| std::mem::take(&mut self.falls));

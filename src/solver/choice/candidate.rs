@@ -12,15 +12,28 @@ pub(in crate::solver) enum When {
     Indefinite,
     /// Only if the iterations before it were given up because this candidate is forecast to finish earlier.
     HandedOver,
+    /// The same, or if what comes next is forecast to take much longer than a trial of this candidate.
+    HandedOverOrCostly,
+    /// Only if what comes next is forecast to take much longer than a trial of this candidate.
+    BeforeCostly,
 }
 
 impl When {
+    /// Whether iterations may be given up for this candidate.
+    pub(in crate::solver) fn is_handed_over(self) -> bool {
+        matches!(self, When::HandedOver | When::HandedOverOrCostly)
+    }
+
     /// The condition in words; none for `Always`.
     pub(in crate::solver) fn words(self) -> Option<&'static str> {
         match self {
             When::Always => None,
             When::Definite => Some("if A has not turned out to be indefinite"),
             When::Indefinite => Some("if A turns out to be indefinite"),
+            When::BeforeCostly => Some("if the next candidate is forecast to take much longer"),
+            When::HandedOverOrCostly => Some(
+                "if it is forecast to finish before the iterations, or the next candidate to take much longer",
+            ),
             When::HandedOver => Some("if it is forecast to finish before the iterations"),
         }
     }

@@ -68,6 +68,8 @@ pub(in crate::solver) struct Course {
     pub(in crate::solver) refused: Option<(usize, String)>,
     /// Whether the last iterations were given up for incomplete factors, in this solve or in an earlier one.
     pub(in crate::solver) handed_over: bool,
+    /// Whether the factorisation for which iterations were given up is forecast to take as long as very many of them.
+    pub(in crate::solver) costly: bool,
     /// The methods that were tried and their iterations; `usize::MAX` if they failed.
     had: Vec<(What, usize)>,
     /// Whether conjugate gradients have found that A is not positive definite.
@@ -80,7 +82,16 @@ impl Course {
         let is_definite = |report: &Report| !matches!(report.outcome, Outcome::NotPositiveDefinite { .. });
         let indefinite = done.as_ref().is_some_and(|report| !is_definite(report));
         let (failed, had) = (Vec::new(), Vec::new());
-        Self { last: first, total: done, failed, refused: None, handed_over: false, had, indefinite }
+        Self {
+            last: first,
+            total: done,
+            failed,
+            refused: None,
+            handed_over: false,
+            costly: false,
+            had,
+            indefinite,
+        }
     }
 
     pub(in crate::solver) fn iterations(&self) -> usize {
@@ -120,6 +131,8 @@ impl Course {
             When::Definite => !self.indefinite,
             When::Indefinite => self.indefinite,
             When::HandedOver => self.handed_over,
+            When::HandedOverOrCostly => self.handed_over || self.costly,
+            When::BeforeCostly => self.costly,
         }
     }
 

@@ -42,6 +42,8 @@ pub struct SystemFacts {
     pub multigrid_is_made: bool,
     /// Steps of the polynomial in half the precision, if it was chosen for conjugate gradients.
     pub polynomial: Option<usize>,
+    /// The expected seconds of a factorisation within the band of A; `None` if the band is not narrow.
+    pub narrow_band: Option<f64>,
 }
 
 impl SystemFacts {
@@ -58,6 +60,7 @@ impl SystemFacts {
             multigrid: facts.hierarchy.map(|hierarchy| hierarchy.why),
             multigrid_is_made: facts.hierarchy.is_some_and(|hierarchy| hierarchy.is_made),
             polynomial: facts.polynomial,
+            narrow_band: facts.narrow_band,
         }
     }
 }
@@ -86,6 +89,9 @@ pub(in crate::solver) struct Facts {
     pub(in crate::solver) hierarchy: Option<Hierarchy>,
     /// The number of steps of the polynomial in half the precision, if one was chosen for conjugate gradients.
     pub(in crate::solver) polynomial: Option<usize>,
+    /// The expected seconds of a factorisation within the band, if that takes less time than a search for an order of
+    /// elimination.
+    pub(in crate::solver) narrow_band: Option<f64>,
     /// The number of ranks over which the rows are distributed.
     pub(in crate::solver) ranks: usize,
     /// Methods and preconditioners that the caller has listed; empty if all may be tried.
@@ -116,6 +122,7 @@ impl Facts {
             iteration_limit: options.iteration_limit(columns),
             hierarchy: None,
             polynomial: None,
+            narrow_band: None,
             ranks: 1,
             wanted: wishes.candidates.clone(),
         }
@@ -174,14 +181,16 @@ impl Facts {
         self.is_free() && self.is_square() && self.max_iterations.is_none()
     }
 
+    /// Whether a factorisation is likely to be quick, or is left out by a race if it is not.
+    pub(super) fn is_small(&self) -> bool {
+        self.columns <= SMALL || self.races()
+    }
+
     /// Whether iterations run a race with a factorisation: they come first, and are given up if it is forecast to
     /// finish earlier. There is no race for several right-hand sides, which share the factors, nor on a device, where
     /// the order alone takes longer than most iterations.
     pub(in crate::solver) fn races(&self) -> bool {
-        self.may_choose()
-            && self.columns <= if self.hermitian { MEDIUM } else { SMALL }
-            && self.right_hand_sides <= 1
-            && !self.on_device
+        self.may_choose() && self.columns <= MEDIUM && self.right_hand_sides <= 1 && !self.on_device
     }
 
     /// The same for a matrix that is not square, whose factorisation solves the least-squares problem too.
@@ -198,9 +207,19 @@ impl Facts {
         self.may_choose() && self.columns >= LEVELS_FROM && !self.has_near_null
     }
 
+    /// Whether multigrid may be set up before anything was tried.
+    pub(in crate::solver) fn may_make_levels(&self) -> bool {
+        self.may_take_levels() && self.narrow_band.is_none()
+    }
+
+    /// Whether a factorisation within a narrow band comes first, because there is no race with iterations.
+    pub(super) fn begins_with_band(&self) -> bool {
+        self.narrow_band.is_some() && self.may_choose() && !self.on_device && !self.races()
+    }
+
     /// Whether a factorisation comes first, after a few iterations at most.
     pub(in crate::solver) fn begins_with_factors(&self) -> bool {
-        self.method == Method::Auto && self.first_method() == Method::Gmres && self.columns <= SMALL
+        self.method == Method::Auto && self.first_method() == Method::Gmres && self.is_small()
     }
 
     /// Whether the solver may choose incomplete factorisations.

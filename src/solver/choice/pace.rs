@@ -1,16 +1,27 @@
 //! The pace of a candidate that iterates: whether it is likely to converge ([`super::trial`]), and whether a
 //! factorisation is forecast to finish earlier ([`super::race`]).
 
+use super::Candidate;
 use super::course::Turn;
 use super::race::{Call, Race, TakeOver};
 use super::trial::{JUDGED_FROM, Trial};
 use super::unseen::refuses_factors;
-use super::{Candidate, When};
 use crate::krylov::Outcome;
 use crate::prices::budgets::{LOOKED_AT, before_expected_factors, seconds_of_levels};
 use crate::prices::iterations::{FEWER_WITH_FILL, FEWER_WITHOUT_FILL, PRODUCTS_OF_BICGSTAB, WITH_FILL};
 use crate::prices::order::{OrderGuess, least_order_seconds};
 use crate::solver::names::{Method, PreconditionerChoice as Name};
+
+/// Incomplete factors may take this fraction of the time of the factorisation that follows them.
+const OF_FACTORS: f64 = 0.5;
+
+/// If a factorisation takes as long as this many iterations, or multigrid as long as the other number, incomplete
+/// factors and BiCGSTAB with the diagonal come first, for a fraction of that time. These constants were set for four
+/// kinds of systems with a regret of 5 to 23 (staggered fermions on a lattice, harmonic balance, population balance,
+/// neurons); no system of `benches/choice` has another regret with them (replayed; with 50 for both, the largest one
+/// becomes 34, 2026-11-28).
+const COSTLY: f64 = 200.0;
+const COSTLY_LEVELS: f64 = 100.0;
 
 const HANDED_OVER: &str = "given up: incomplete factors are forecast to take fewer iterations";
 
@@ -65,6 +76,10 @@ pub(in crate::solver) struct Pace {
     /// The limit of multiplications of the rival, and the rows of A, if the rival is refused by its expected cost
     /// because multigrid follows.
     before_levels: Option<(f64, usize)>,
+    /// Whether incomplete factors may take a part of the time of the factorisation, because no multigrid comes next.
+    is_measured_by_factors: bool,
+    /// The number of iterations that take as long as the multigrid that follows a factorisation.
+    instead_of_factors: Option<f64>,
     /// Why no factorisation is possible.
     pub(in crate::solver) refused: Option<String>,
 }
@@ -106,7 +121,7 @@ impl Pace {
         let then = candidate(of_rival.map(|place| place + 1));
         // Incomplete factors that took over are set up already. They therefore get twice the time of multigrid, if that
         // is next.
-        let takes_over = plan.when == When::HandedOver && then.is_some_and(Candidate::has_levels);
+        let takes_over = plan.when.is_handed_over() && then.is_some_and(Candidate::has_levels);
         let instead = |costs: Costs| (2.0 * seconds_of_levels(costs.size[1]) / costs.each) as usize;
         let instead = costs.filter(|_| takes_over).map_or(usize::MAX, instead);
         let trial = match turn.share {
@@ -132,17 +147,29 @@ impl Pace {
             let what = (plan.method, plan.has_levels(), costs.each);
             let race =
                 Race::new(what, behind_it, goal, turn.share.unwrap_or(turn.left), std::mem::take(memory));
-            let takes_over = next.filter(|next| next.when == When::HandedOver);
+            let takes_over = next.filter(|next| next.when.is_handed_over());
             let is_better = then.is_some_and(|then| then.has_levels() || then.is_incomplete());
             let has_levels = then.is_some_and(Candidate::has_levels);
             race.with_factors(takes_over.map(|factors| costs.take_over(factors, has_levels)))
                 .before_better(is_better)
         });
+        let levels = costs.filter(|_| then.is_some_and(Candidate::has_levels));
+        let instead_of_factors = levels.map(|costs| seconds_of_levels(costs.size[1]) / costs.each);
         let before_levels = then
             .filter(|then| then.has_levels())
             .and(rival.and_then(|rival| rival.flops))
             .zip(costs.map(|costs| costs.size[0]));
-        Self { trial, race, call: Call::GoOn, unseen, before_levels, refused: None }
+        let is_measured_by_factors = plan.is_incomplete() && !then.is_some_and(Candidate::has_levels);
+        Self {
+            trial,
+            race,
+            call: Call::GoOn,
+            unseen,
+            before_levels,
+            is_measured_by_factors,
+            instead_of_factors,
+            refused: None,
+        }
     }
 
     /// Changes the residual norm at which the iterations end.
@@ -165,13 +192,27 @@ impl Pace {
             self.trial.shorten(before_expected_factors(size, &guess()) / products);
             return !self.trial.is_futile(iteration, norm);
         }
+        let mut guess = Some(guess);
+        if iteration == JUDGED_FROM
+            && self.is_measured_by_factors
+            && let Some(race) = &mut self.race
+        {
+            if !race.is_guessed()
+                && let Some(guess) = guess.take()
+            {
+                race.guess(guess());
+            }
+            self.trial.lengthen(OF_FACTORS * race.iterations_of_factors());
+        }
         if self.trial.is_futile(iteration, norm) {
             return false;
         }
         let Some(race) = &mut self.race else { return true };
         race.see(norm);
         self.call = race.call();
-        if self.call == Call::Guess {
+        if self.call == Call::Guess
+            && let Some(guess) = guess.take()
+        {
             let guess = guess();
             race.guess(guess);
             self.refused = self.before_levels.and_then(|(most, rows)| refuses_factors(&guess, most, rows));
@@ -196,6 +237,13 @@ impl Pace {
 
     pub(in crate::solver) fn handed_over(&self) -> bool {
         self.call == Call::HandOver
+    }
+
+    /// Whether the factorisation, or multigrid if that was refused, is forecast to take as long as very many iterations.
+    pub(in crate::solver) fn is_costly(&self) -> bool {
+        let levels = self.instead_of_factors.filter(|_| self.refused.is_some());
+        levels.is_some_and(|iterations| iterations > COSTLY_LEVELS)
+            || self.race.as_ref().is_some_and(|race| race.iterations_of_factors() > COSTLY)
     }
 
     /// The outcome of a candidate as it is reported, given the outcome of its iterations, and a remark.

@@ -240,6 +240,16 @@ impl Race {
         self.behind = whole.clamp(self.behind, UP_TO * self.behind.max(guess.seconds));
     }
 
+    pub(in crate::solver) fn is_guessed(&self) -> bool {
+        self.is_guessed
+    }
+
+    /// The number of iterations that take as long as the factorisation; 0 if its cost was neither guessed nor analysed,
+    /// or if it was refused.
+    pub(in crate::solver) fn iterations_of_factors(&self) -> f64 {
+        if self.is_guessed && self.behind.is_finite() { self.behind / self.each } else { 0.0 }
+    }
+
     /// Takes the seconds of the factorisation according to its analysis; infinity if it was refused.
     pub(in crate::solver) fn learn(&mut self, seconds: f64) {
         (self.behind, self.is_analysed) = (seconds, true);

@@ -50,8 +50,9 @@ struct Case {
     name: String,
     is_fitted_on: bool,
     facts: Facts,
-    /// Mean width of the levels of the graph.
+    /// Mean width of the levels of the graph, and the multiplications that first cuts promise.
     width: f64,
+    cuts: f64,
     complex: bool,
     /// Of a factorisation: seconds of its analysis, and by that its multiplications and seconds.
     analysis: f64,
@@ -125,7 +126,9 @@ impl Case {
     }
 
     fn guess(&self) -> OrderGuess {
-        OrderGuess::new([self.facts.rows, self.facts.nonzeros], self.width)
+        OrderGuess::new([self.facts.rows, self.facts.nonzeros], self.width, || {
+            if self.facts.on_device { f64::INFINITY } else { self.cuts }
+        })
     }
 
     /// Seconds to search the graph.
@@ -275,6 +278,7 @@ impl Case {
                 let (outcome, words) = pace.ended(Outcome::Interrupted);
                 if turn.rival.is_some() {
                     course.handed_over = pace.handed_over();
+                    course.costly = pace.is_costly();
                     course.refused = turn.rival.zip(pace.refused.take());
                 }
                 return (outcome, iteration, words.map(|words| format!(" ({words})")));
@@ -317,6 +321,7 @@ fn read(text: &str) -> Vec<Case> {
                 iteration_limit: whole("limit"),
                 hierarchy: why.map(|why| Hierarchy { why, is_made }),
                 polynomial: fields["polynomial"].parse().ok(),
+                narrow_band: None,
                 ranks: 1,
                 wanted: Vec::new(),
             };
@@ -325,6 +330,7 @@ fn read(text: &str) -> Vec<Case> {
                 is_fitted_on: fields["half"] == "fitted",
                 facts,
                 width: number("width"),
+                cuts: number("cuts"),
                 complex: fields["complex"] == "true",
                 analysis: number("analysis"),
                 multiplications: number("multiplications"),

@@ -31,6 +31,7 @@ pub(in crate::solver) const PLAIN: &str = "if multigrid fails";
 pub(in crate::solver) const HERMITIAN: &str = "for a Hermitian matrix that is not positive definite";
 pub(in crate::solver) const SHORT: &str = "another method for a matrix that is not Hermitian";
 pub(in crate::solver) const LEAST: &str = "for a matrix that may be singular";
+const BAND: &str = "the matrix is a narrow band, whose factorisation needs no ordering";
 const CHEAP: &str = "a factorisation, if it is cheap";
 const BEYOND: &str = "a factorisation, if multigrid fails";
 const DENSE: &str = "a dense factorisation also gives the solution of least norm";
@@ -86,6 +87,11 @@ fn with_polynomial(facts: &Facts, steps: usize, share: Option<f64>) -> Vec<Candi
     vec![polynomial, Candidate { source: Source::Beside, ..facts.first(Name::Jacobi, INSTEAD) }]
 }
 
+/// The factorisation within a narrow band, if the matrix has one.
+fn in_band(facts: &Facts) -> Option<Candidate> {
+    facts.begins_with_band().then(|| facts.direct(QUICK, BAND))
+}
+
 /// The candidates of a Hermitian matrix: conjugate gradients, and what follows if A is indefinite or they are slow.
 pub(super) fn definite(facts: &Facts) -> Vec<Candidate> {
     let (n, race) = (facts.columns, facts.races());
@@ -113,6 +119,7 @@ pub(super) fn definite(facts: &Facts) -> Vec<Candidate> {
             vec![Candidate { share, race, may_go_on: share.is_some(), ..facts.first(name, why_first(facts)) }]
         }
     };
+    list.splice(0..0, in_band(facts));
     list.extend(behind_cg(facts));
     list
 }
@@ -211,7 +218,7 @@ pub(super) fn general(facts: &Facts) -> Vec<Candidate> {
     let levels_later = hierarchy.filter(|hierarchy| !hierarchy.is_made).map(|hierarchy| hierarchy.why);
     let levels_later = levels_later.map(|why| facts.levels(why, Source::Later));
     if race && name == Name::Jacobi && hierarchy.is_none_or(|hierarchy| !hierarchy.is_made) {
-        list.push(Candidate { race, when: When::HandedOver, ..facts.without_fill(FEWER) });
+        list.push(Candidate { race, when: When::HandedOverOrCostly, ..facts.without_fill(FEWER) });
     }
     if facts.iterates_first() && n <= SMALL {
         list.extend(levels_later);
@@ -226,6 +233,11 @@ pub(super) fn general(facts: &Facts) -> Vec<Candidate> {
             None if race => IN_RACE,
             _ => QUICK,
         };
+        if race {
+            let share = Some(facts.patience(PATIENCE));
+            let bicgstab = facts.plain(Method::BiCgStab, SHORT);
+            list.push(Candidate { share, race, when: When::BeforeCostly, ..bicgstab });
+        }
         let place = if race { list.len() } else { 0 };
         list.insert(place, facts.direct(flops, CHEAP));
         if let Some(levels) = levels_later {
@@ -235,13 +247,14 @@ pub(super) fn general(facts: &Facts) -> Vec<Candidate> {
     } else {
         list.extend(levels_later);
     }
+    list.splice(0..0, in_band(facts));
     list.extend(behind_gmres(facts));
     list
 }
 
 /// The candidates that follow GMRES.
 fn behind_gmres(facts: &Facts) -> Vec<Candidate> {
-    let (large, patience) = (facts.columns > SMALL, Some(facts.patience(PATIENCE)));
+    let (large, patience) = (!facts.is_small(), Some(facts.patience(PATIENCE)));
     let mut list = Vec::new();
     if large {
         // For this many unknowns the analysis alone takes seconds, so a few iterations have come first. On a device an

@@ -90,6 +90,13 @@ impl Trial {
         }
     }
 
+    /// Increases the number of iterations that incomplete factors may take to this number, if it is larger.
+    pub(super) fn lengthen(&mut self, iterations: f64) {
+        if let Trial::Factors { most, .. } = self {
+            *most = (*most).max(iterations as usize);
+        }
+    }
+
     /// True if it is given up after this iteration.
     pub(in crate::solver) fn is_futile(&mut self, iteration: usize, norm: f64) -> bool {
         let mut more = None;

@@ -3,12 +3,11 @@
 use super::{Planner, known, timed};
 use crate::backend::{Diagonals, NEIGHBOURS, PreconditionSteps};
 use crate::error::Result;
-use crate::graph::{self, Adjacency};
 use crate::matrix::Csr;
 use crate::multigrid;
+use crate::prepare::expected_order;
 use crate::prices::budgets::{SMALL, device_setup, flops_of_levels};
 use crate::prices::multigrid::PRODUCTS_OF_LEVELS;
-use crate::prices::order::OrderGuess;
 use crate::scalar::{Promote, Scalar};
 use crate::solver::SolverBackend;
 use crate::solver::hierarchy::{Levels, grids_pay, unknowns_a_node};
@@ -23,9 +22,7 @@ const MUCH_LESS: f64 = 0.4;
 
 /// Returns whether a factorisation is expected to take much less time than multigrid: its matrix is long and narrow.
 fn expects_cheap_factors<V: Scalar, B: SolverBackend>(backend: &B, a: &Csr<V, B>) -> Result<bool> {
-    let here = a.to_host(backend)?;
-    let width = graph::level_width(&Adjacency::new(&here)?);
-    let guess = OrderGuess::new([a.rows(), a.nonzeros()], width);
+    let guess = expected_order(&a.to_host(backend)?, <B as PreconditionSteps>::IS_DEVICE)?;
     Ok(!guess.exceeds(MUCH_LESS * flops_of_levels(a.nonzeros())))
 }
 
@@ -36,7 +33,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         a: &Csr<V, B>,
     ) -> Result<Option<Diagonals>> {
         let (backend, parts, rows) = (self.backend, a.parts(), a.rows());
-        if !self.facts(a.nonzeros()).may_take_levels() || a.nonzeros() > NEIGHBOURS * rows {
+        if !self.facts(a.nonzeros()).may_make_levels() || a.nonzeros() > NEIGHBOURS * rows {
             return Ok(None);
         }
         let found = timed(&mut self.notes.seconds.setup, || {
@@ -73,7 +70,7 @@ impl<B: SolverBackend> Planner<'_, B> {
     ) -> Result<Option<Levels<T, B>>> {
         let (backend, facts) = (self.backend, self.facts(a.nonzeros()));
         let method = facts.first_method();
-        if self.hermitian || method != Method::Gmres || !facts.may_take_levels() {
+        if self.hermitian || method != Method::Gmres || !facts.may_make_levels() {
             return Ok(None);
         }
         let begins_with_factors = facts.races() && facts.begins_with_factors();
@@ -86,7 +83,7 @@ impl<B: SolverBackend> Planner<'_, B> {
     /// Returns whether a matrix that is not Hermitian suits classical multigrid.
     pub(super) fn suits_classical_levels<V: Scalar>(&mut self, a: &Csr<V, B>) -> Result<bool> {
         let (backend, facts) = (self.backend, self.facts(a.nonzeros()));
-        if self.hermitian || facts.first_method() != Method::Gmres || !facts.may_take_levels() {
+        if self.hermitian || facts.first_method() != Method::Gmres || !facts.may_make_levels() {
             return Ok(false);
         }
         timed(&mut self.notes.seconds.setup, || {
@@ -112,7 +109,7 @@ impl<B: SolverBackend> Planner<'_, B> {
     /// Returns whether multigrid may be the first choice if conjugate gradients would take many iterations.
     fn may_take_levels_of_a_mesh(&self, nonzeros: usize) -> bool {
         let facts = self.facts(nonzeros);
-        facts.rows > SMALL && facts.first_method() == Method::Cg && facts.hermitian && facts.may_take_levels()
+        facts.rows > SMALL && facts.first_method() == Method::Cg && facts.hermitian && facts.may_make_levels()
     }
 
     /// The estimates for a mesh. On the host a path through it is searched, since rows may be in any order.

@@ -67,6 +67,8 @@ pub(super) struct Planner<'a, B: SolverBackend> {
     pub(super) mesh: Option<Mesh>,
     /// The caller's units, if the matrix was scaled.
     pub(super) units: Option<Units>,
+    /// The expected seconds of a factorisation within the band of the matrix, if that is narrow.
+    pub(super) narrow_band: Option<f64>,
     /// The format and the type of values that were chosen for earlier values of this pattern, if there were any.
     pub(super) before: Option<(&'static str, &'static str)>,
 }
@@ -131,7 +133,8 @@ impl<B: SolverBackend> Planner<'_, B> {
     pub(super) fn facts(&self, nonzeros: usize) -> Facts {
         let on_device = <B as PreconditionSteps>::IS_DEVICE;
         let size = [self.shape.0, self.shape.1, nonzeros];
-        Facts::of(self.wishes, self.options, size, (self.hermitian, on_device))
+        let facts = Facts::of(self.wishes, self.options, size, (self.hermitian, on_device));
+        Facts { narrow_band: self.narrow_band, ..facts }
     }
 
     /// The candidates as stages: `chosen` is the preconditioner that was set up, and `beside` the diagonal as its
