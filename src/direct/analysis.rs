@@ -11,6 +11,7 @@ use super::report::Reason;
 use super::structures::{FRONTS_FROM, Structures};
 use super::symmetric::{has_positive_diagonal, is_symmetric_up_to_rounding};
 use crate::direct::Factorable;
+use crate::graph::band_widths;
 use crate::matrix::Csr;
 use crate::prepare::{OrderKind, triangular_order};
 use crate::prices::factors::{
@@ -285,7 +286,7 @@ pub(super) fn forecast<T: Factorable>(
             Ok(analysis(None, entries, entries, true))
         }
         Kind::Banded => {
-            let (entries, flops) = banded::cost(a.rows(), banded::widths(a));
+            let (entries, flops) = banded::cost(a.rows(), band_widths(a));
             Ok(analysis(None, entries, flops, true))
         }
         Kind::DenseQr => {

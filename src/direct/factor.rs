@@ -17,7 +17,7 @@ use super::symmetric::{SymmetricPlan, is_symmetric_up_to_rounding};
 use super::triangular::Substitution;
 use crate::backend::{Host, Op};
 use crate::direct::Factorable;
-use crate::graph::Permutation;
+use crate::graph::{Permutation, band_widths};
 use crate::matrix::Csr;
 use crate::parallel::both;
 use crate::prepare::{OrderKind, Scaling, equilibrate_hermitian};
@@ -271,7 +271,7 @@ impl<T: Factorable> Factor<T> {
     }
 
     fn banded(a: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
-        let (entries, flops) = banded::cost(a.rows(), banded::widths(a));
+        let (entries, flops) = banded::cost(a.rows(), band_widths(a));
         within(entries as u64 * size_of::<T>() as u64, flops, options)?;
         // A smaller pivot may belong to a nearly singular matrix, whose null vectors other kinds find.
         let lu = BandFactors::of(a, <T::Real as Float>::epsilon().to_f64().sqrt())?;

@@ -9,15 +9,29 @@ use crate::scalar::{Offset, Scalar};
 
 /// The largest |i - j| of a stored a_ij; 0 for a diagonal or an empty matrix. Also defined for rectangular matrices.
 pub fn bandwidth<V: Scalar>(a: &Csr<V>) -> usize {
+    let (below, above) = band_widths(a);
+    below.max(above)
+}
+
+/// The largest i - j and the largest j - i of a stored a_ij, at least 0: the numbers of diagonals below the main one, and
+/// above it.
+pub(crate) fn band_widths<V: Scalar>(a: &Csr<V>) -> (usize, usize) {
     // Columns ascend, so the first and the last entry of a row are the farthest from the diagonal.
     let parts = a.parts();
     with_offsets!(parts.offsets, offsets => over_rows(offsets, |rows| {
         rows.map(|row| {
             let line = &parts.indices[offsets[row].to_usize()..offsets[row + 1].to_usize()];
             let ends = line.first().zip(line.last());
-            ends.map_or(0, |(&first, &last)| row.abs_diff(first as usize).max(row.abs_diff(last as usize)))
-        }).max().unwrap_or(0)
-    }, usize::max))
+            ends.map_or((0, 0), |(&first, &last)| {
+                (row.saturating_sub(first as usize), (last as usize).saturating_sub(row))
+            })
+        }).fold((0, 0), widest)
+    }, widest))
+}
+
+/// The larger width on each side.
+fn widest(one: (usize, usize), other: (usize, usize)) -> (usize, usize) {
+    (one.0.max(other.0), one.1.max(other.1))
 }
 
 /// The bandwidth of P A P^T, without forming it.

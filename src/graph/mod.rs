@@ -50,6 +50,7 @@ pub use colouring::{Colours, colours, independent_set};
 pub use cuthill_mckee::{
     Ordering, cuthill_mckee_order, ordering, ordering_on, reverse_cuthill_mckee, reverse_cuthill_mckee_on,
 };
+pub(crate) use envelope::band_widths;
 pub use envelope::{bandwidth, bandwidth_permuted, profile, profile_permuted};
 pub use grid_order::{GridOrder, grid_order, grid_order_on, grid_sizes, has_few_diagonals, may_be_a_grid};
 pub use levels::{Components, Levels, bfs, bfs_from, bfs_on, connected_components, connected_components_on};

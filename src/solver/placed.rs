@@ -109,7 +109,9 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             let how = (wishes.order()?, levels);
             reorder(backend, a, how, products, |a| planner.products_of_levels(a))
         })?;
-        planner.narrow_band = planner.narrow_band.or_else(|| narrow_band(&a));
+        if order.is_some() {
+            planner.narrow_band = planner.narrow_band.or_else(|| narrow_band(&a));
+        }
         let spent = if decision.why == super::choice::AS_ASKED { 0.0 } else { spent };
         planner.notes.seconds.reorder = spent;
         planner.notes.decisions.push(Decision { seconds: Some(spent), ..decision });

@@ -146,12 +146,13 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         let goal = self.options.threshold::<T>(if length.is_finite() { length } else { 0.0 });
         let asked = self.asked();
         self.forget_verdict();
-        let (a, narrow_band) = (self.stored.operator(), self.narrow_band());
+        let (least, narrow_band) = (self.least_seconds(plan.method), self.narrow_band());
+        let a = self.stored.operator();
         let (stage, behind) = self.stages[number..].split_first_mut().expect("a stage of this number");
         let ready = stage.ready.as_mut().expect("a stage that was made ready");
         let costs = Costs {
             each: ready.forecast(a, 1, self.backend.ordering_price().bandwidth).1,
-            least: narrow_band.unwrap_or_else(|| self.stored.least_seconds(plan.method)),
+            least,
             known: turn.rival.and_then(|rival| behind[rival - number - 1].forecast).or(narrow_band),
             on_device: <B as PreconditionSteps>::IS_DEVICE,
             size: [a.rows(), self.stored.nonzeros()],

@@ -2,8 +2,8 @@
 
 use super::super::report::Reason;
 use crate::direct::Factorable;
+use crate::graph::band_widths;
 use crate::matrix::Csr;
-use crate::parallel::prelude::*;
 use crate::parallel::{Inlined, both, vectorised_whole};
 use crate::prices::factors::BAND;
 use crate::prices::order::least_order_seconds;
@@ -24,31 +24,21 @@ pub(in crate::direct) struct BandFactors<T> {
     pub(super) pivots: Vec<u32>,
 }
 
-/// The numbers of diagonals of A below the main one, and above it.
-pub(in crate::direct) fn widths<T: Scalar>(a: &Csr<T>) -> (usize, usize) {
-    let of_row = |row: usize| {
-        let columns = a.row(row).0;
-        let ends = columns.first().zip(columns.last()).map(|(&first, &last)| (first as usize, last as usize));
-        ends.map_or((0, 0), |(first, last)| (row.saturating_sub(first), last.saturating_sub(row)))
-    };
-    let rows = (0..a.rows()).into_par_iter().with_min_len(1 << 12).map(of_row);
-    rows.reduce(|| (0, 0), |one, other| (one.0.max(other.0), one.1.max(other.1)))
-}
-
 /// Entries of the factors of n rows within a band, and multiplications of the elimination.
 pub(in crate::direct) fn cost(n: usize, (below, above): (usize, usize)) -> (f64, f64) {
     let (n, below, above) = (n as f64, below as f64, above as f64);
     (n * (2.0 * below + above + 1.0), n * below * (below + above + 1.0))
 }
 
-/// The factors of a narrow band have at most 1 / `NARROW` of the entries of full ones.
+/// The factors of a narrow band have at most 1 / `NARROW` of the entries of full ones. It was not fitted: any number like
+/// this keeps small full matrices with the factorisations that find their null vectors.
 const NARROW: usize = 8;
 
 /// The expected seconds of a factorisation within the band of a square A and of a solve with it, if elimination takes
 /// less time than a search for an order of elimination. Triangular matrices, which substitution solves, are not meant,
 /// nor are small ones that are nearly full.
 pub(crate) fn seconds_in_narrow_band<T: Scalar>(a: &Csr<T>) -> Option<f64> {
-    let (n, (below, above)) = (a.rows(), widths(a));
+    let (n, (below, above)) = (a.rows(), band_widths(a));
     let (entries, multiplications) = cost(n, (below, above));
     let price = BAND.here();
     let elimination = price.entry_of_factor * entries + price.multiplication * multiplications;
@@ -73,7 +63,7 @@ impl<T: Factorable> BandFactors<T> {
     /// # Errors
     /// If a pivot is that small, or not finite.
     pub(in crate::direct) fn of(a: &Csr<T>, least: f64) -> Result<Self, Reason> {
-        let (n, (below, above)) = (a.rows(), widths(a));
+        let (n, (below, above)) = (a.rows(), band_widths(a));
         let mut factors = Self::zeros(n, (below, above));
         let tall = 2 * below + above + 1;
         let mut largest = 0.0_f64;
@@ -200,7 +190,7 @@ mod tests {
         for (n, widths) in [(1, (0, 0)), (2, (1, 1)), (40, (1, 2)), (60, (3, 1)), (300, (7, 5)), (90, (0, 4))]
         {
             let a = band(n, widths, &mut number);
-            assert_eq!(super::widths(&a), widths);
+            assert_eq!(band_widths(&a), widths);
             let factors = BandFactors::of(&a, 0.0).unwrap();
             assert!(factors.is_finite());
             let b: Vec<[T; 2]> = (0..n).map(|_| [number(), T::default()]).collect();

@@ -24,7 +24,7 @@ use crate::direct::Factorable;
 use crate::error::{Error, Result};
 use crate::parallel::{Inlined, both, vectorised_whole};
 pub(crate) use factors::seconds_in_narrow_band;
-pub(super) use factors::{BandFactors, cost, widths};
+pub(super) use factors::{BandFactors, cost};
 use std::sync::OnceLock;
 
 /// The largest backward error of an x that is returned, relative to ||A||_F ||x|| + ||b||: partial pivoting gives 1e-15
