@@ -52,6 +52,18 @@ DEVICE u32 count_below(const u32* values, u32 count, u32 limit) {
     return low;
 }
 
+// Brings entries of the factors to the second-level cache. Kernels of solves do so while the previous launch ends: it
+// writes vectors alone, and neither factors nor the structure.
+template <typename T> DEVICE void prefetch(const T* entries) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(entries));
+}
+
+// Prefetches consecutive entries, by all threads of a block. Lines have 128 bytes.
+template <typename T> DEVICE void prefetch(const T* entries, u64 count) {
+    constexpr u32 LINE = 128 / sizeof(T);
+    for (u64 k = u64(threadIdx.x) * LINE; k < count; k += u64(blockDim.x) * LINE) prefetch(entries + k);
+}
+
 // The number of columns that one warp eliminates before the other columns follow.
 constexpr u32 PANEL = 8;
 

@@ -1,7 +1,8 @@
 //! A solve with the factors, level by level.
 
+use super::recorded::Vectors;
 use super::schedule::Level;
-use super::{Fronts, Vectors, kernels, launch};
+use super::{Layout, kernels, launch};
 use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::tuning;
@@ -9,7 +10,7 @@ use crate::error::Result;
 use crate::scalar::Scalar;
 use std::ops::Range;
 
-impl<T: Scalar> Fronts<T> {
+impl Layout {
     /// Returns the ranges of fronts for which a solve uses a block of threads each, with the number of threads and the
     /// maximum number of rows in a front.
     fn whole(level: &Level) -> [(Range<usize>, u32, usize); 3] {
@@ -23,7 +24,12 @@ impl<T: Scalar> Fronts<T> {
         ]
     }
 
-    pub(super) fn up(&self, level: &Level, factors: &Slice<T>, vectors: &mut Vectors<T>) -> Result<()> {
+    pub(super) fn up<T: Scalar>(
+        &self,
+        level: &Level,
+        factors: &Slice<T>,
+        vectors: &mut Vectors<T>,
+    ) -> Result<()> {
         let Vectors { count, y, x, u } = vectors;
         let (cuda, fronts, children, places, steps) =
             (self.cuda, &*self.fronts, &*self.children, &*self.places, &*self.steps);
@@ -50,7 +56,12 @@ impl<T: Scalar> Fronts<T> {
         Ok(())
     }
 
-    pub(super) fn down(&self, level: &Level, factors: &Slice<T>, vectors: &mut Vectors<T>) -> Result<()> {
+    pub(super) fn down<T: Scalar>(
+        &self,
+        level: &Level,
+        factors: &Slice<T>,
+        vectors: &mut Vectors<T>,
+    ) -> Result<()> {
         let Vectors { count, y, x, .. } = vectors;
         let (cuda, fronts, rows, steps) = (self.cuda, &*self.fronts, &*self.rows, &*self.steps);
         let (n, many) = (self.n as u64, *count as u32);

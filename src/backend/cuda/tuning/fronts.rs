@@ -28,6 +28,12 @@ pub(in crate::backend::cuda) fn small_fronts(bytes: usize) -> &'static [usize] {
     if bytes > 8 { &SMALL[..2] } else { &SMALL }
 }
 
+/// Returns whether all kernels of a file wait for the previous launch themselves: those of solves, which have many short
+/// launches one after another.
+pub(super) fn starts_early(source: &str) -> bool {
+    matches!(source, "fronts_solve.cu" | "fronts_solve_large.cu")
+}
+
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let class = unit.size_class();
     match unit.source() {
@@ -74,4 +80,22 @@ pub(in crate::backend::cuda) fn front_entries(chip: Chip, bytes: usize, entries:
 /// Returns the launch for the entries of vectors.
 pub(in crate::backend::cuda) fn front_vectors(chip: Chip, entries: usize) -> Shape {
     super::elementwise(chip, entries).threads(THREADS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::starts_early;
+    use crate::backend::cuda::compile::SOURCES;
+
+    #[test]
+    fn every_kernel_of_a_solve_waits_for_the_previous_launch() {
+        for (name, text) in SOURCES.iter().filter(|(name, _)| starts_early(name)) {
+            for kernel in text.split("__global__").skip(1) {
+                assert!(
+                    kernel.contains("after_predecessors();") || kernel.contains("add_up("),
+                    "{name}: {kernel}"
+                );
+            }
+        }
+    }
 }

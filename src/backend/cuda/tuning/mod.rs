@@ -189,7 +189,7 @@ fn krylov_constants() -> Vec<(&'static str, u32)> {
 /// can be launched while it ends. These are products and the steps of recurrences, which take less time than a launch
 /// for small systems.
 pub(super) fn starts_early(unit: &Unit) -> bool {
-    products::starts_early(unit.source())
+    products::starts_early(unit.source()) || fronts::starts_early(unit.source())
 }
 
 /// Returns whether a chip of this capability can use a unit: chips before 9.0 have neither clusters nor copies in bulk.
