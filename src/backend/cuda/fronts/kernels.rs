@@ -32,6 +32,11 @@ kernels! {
         factors: &mut Slice<T>);
 }
 kernels! {
+    "fronts_pivots.cu", types(T: Scalar as SCALAR);
+    fn front_determinants(fronts: &Slice<u64>, steps: &Slice<u32>, factors: &Slice<T>, hermitian: u32,
+        signs: &mut Slice<T>, logarithms: &mut Slice<f64>, negatives: &mut Slice<u32>);
+}
+kernels! {
     "fronts_solve.cu", types(T: Scalar as SCALAR);
     fn fronts_up(first: u32, count: u32, fronts: &Slice<u64>, children: &Slice<u32>, places: &Slice<u32>,
         steps: &Slice<u32>, factors: &Slice<T>, n: u64, all_rows: u64, y: &mut Slice<T>, u: &mut Slice<T>);

@@ -17,7 +17,9 @@
 //! | `kernels` | the kernels with their arguments |
 //! | `factorise`, `solve` | the launches of a level |
 //! | `recorded` | the launches of a solve, recorded and replayed as one |
+//! | `determinant` | determinant and inertia from blocks of pivots |
 
+mod determinant;
 mod factorise;
 mod kernels;
 mod recorded;
@@ -26,7 +28,7 @@ mod solve;
 
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, record, tuning};
-use crate::backend::{Backend, FactorEstimate, Factors, FrontPlan};
+use crate::backend::{Backend, Determinant, FactorEstimate, Factors, FrontPlan};
 use crate::error::{Error, Result};
 use crate::lock::lock;
 use crate::scalar::{Element, Scalar, Symmetry};
@@ -71,12 +73,15 @@ pub(super) struct Fronts<T: Scalar> {
     pivots: (T::Real, T::Real),
     /// Whether upper tiles are mirror images of lower ones: a constant of `kernels/fronts.cu`.
     mirror: u32,
+    is_hermitian: bool,
     targets: DeviceVec<u64>,
     scales: Option<DeviceVec<f64>>,
     from: DeviceVec<u32>,
     to: DeviceVec<u32>,
     scaling: Option<(DeviceVec<f64>, DeviceVec<f64>)>,
     numbers: Option<Arc<Mutex<Numbers<T>>>>,
+    /// The number of perturbed pivots.
+    perturbed: Option<usize>,
     sweeps: Option<Sweeps<T>>,
 }
 
@@ -123,6 +128,8 @@ impl<T: Scalar> Fronts<T> {
                 Symmetry::Hermitian => 2,
                 Symmetry::General | Symmetry::SkewSymmetric => 0,
             },
+            is_hermitian: plan.symmetry == Symmetry::Hermitian
+                || (plan.symmetry == Symmetry::Symmetric && !T::COMPLEX),
             targets: written(cuda, &plan.targets)?,
             scales: plan.scales.as_ref().map(|scales| written(cuda, scales)).transpose()?,
             from: written(cuda, &plan.from)?,
@@ -132,6 +139,7 @@ impl<T: Scalar> Fronts<T> {
                 None => None,
             },
             numbers: None,
+            perturbed: None,
             sweeps: None,
         };
         made.estimate.free = cuda.memory()?.0 as u64;
@@ -193,6 +201,7 @@ impl<T: Scalar> Factors<T, Cuda> for Fronts<T> {
             self.eliminate(number, level, &mut numbers)?;
         }
         self.join(&mut numbers.factors)?;
+        self.perturbed = Some(cuda.value(&numbers.made_up)? as usize);
         drop(numbers);
         self.numbers = Some(shared);
         cuda.synchronize()?;
@@ -222,5 +231,16 @@ impl<T: Scalar> Factors<T, Cuda> for Fronts<T> {
         kernels::scatter_vectors(cuda, shape, n, many, &self.to, columns, &sweeps.vectors().x, x)?;
         self.sweeps = Some(sweeps);
         Ok(())
+    }
+
+    fn perturbed(&self) -> Option<usize> {
+        self.perturbed
+    }
+
+    fn determinant(&self) -> Result<Determinant<T>> {
+        match &self.numbers {
+            Some(numbers) => self.determinant_of(&lock(numbers).factors),
+            None => Err(Error::InvalidArgument("a determinant before the first factorisation".into())),
+        }
     }
 }

@@ -166,9 +166,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "csr_block.cu" | "csr_block_tiles.cu" | "csr_krylov.cu" | "csr_stream.cu" | "csr_vector.cu" => {
             csr::constants(unit)
         }
-        "fronts.cu" | "fronts_small.cu" | "fronts_solve.cu" | "fronts_solve_large.cu" => {
-            fronts::constants(unit)
-        }
+        file if file.starts_with("fronts") => fronts::constants(unit),
         "gather_sum.cu" | "stage_runs.cu" | "staged_sum.cu" => sources::constants(unit),
         _ => products::constants(unit)
             .or_else(|| graph::constants(unit))
