@@ -13,8 +13,9 @@ use std::ops::Range;
 impl Layout {
     /// Returns the ranges of fronts for which a solve uses a block of threads each, with the number of threads and the
     /// maximum number of rows in a front.
-    fn whole(level: &Level) -> [(Range<usize>, u32, usize); 3] {
-        let [threads, more] = tuning::FRONT_SOLVES;
+    fn whole(level: &Level, count: usize) -> [(Range<usize>, u32, usize); 3] {
+        let [threads, for_several, for_one] = tuning::FRONT_SOLVES;
+        let more = if count == 1 { for_one } else { for_several };
         let last = level.small.len() - 1;
         let few = level.small[0].start..level.small[last].start;
         [
@@ -34,7 +35,7 @@ impl Layout {
         let (cuda, fronts, children, places, steps) =
             (self.cuda, &*self.fronts, &*self.children, &*self.places, &*self.steps);
         let (n, all, many) = (self.n as u64, self.schedule.rows as u64, *count as u32);
-        for (range, threads, rows) in Self::whole(level) {
+        for (range, threads, rows) in Self::whole(level, *count) {
             let shape = Shape::new((range.len() * *count) as u32, threads).class(threads);
             launch!(cuda, fronts_up[shape.shared(room::<T>(rows))] range.start as u32, many, fronts, children,
                 places, steps, factors, n, all, y, u)?;
@@ -65,7 +66,7 @@ impl Layout {
         let Vectors { count, y, x, .. } = vectors;
         let (cuda, fronts, rows, steps) = (self.cuda, &*self.fronts, &*self.rows, &*self.steps);
         let (n, many) = (self.n as u64, *count as u32);
-        for (range, threads, most) in Self::whole(level) {
+        for (range, threads, most) in Self::whole(level, *count) {
             let shape = Shape::new((range.len() * *count) as u32, threads).class(threads);
             launch!(cuda, fronts_down[shape.shared(room::<T>(most))] range.start as u32, many, fronts, rows, steps,
                 factors, n, y, x)?;

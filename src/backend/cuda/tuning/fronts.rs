@@ -9,8 +9,9 @@ const THREADS: u32 = 256;
 /// threads of such a block. For complex doubles the last class would not fit.
 const SMALL: [usize; 3] = [16, 32, 64];
 const SMALL_THREADS: [u32; 3] = [32, 64, 256];
-/// Threads of a block in solves: for all classes of small fronts but the last, and for other fronts.
-pub(in crate::backend::cuda) const FRONT_SOLVES: [u32; 2] = [32, 128];
+/// Threads of a block in solves: for all classes of small fronts but the last; for other fronts with several right-hand
+/// sides, whose blocks fill the chip; and with one, where 256 threads save a tenth of a solve.
+pub(in crate::backend::cuda) const FRONT_SOLVES: [u32; 3] = [32, 128, 256];
 /// The classes of the units for small fronts.
 pub(in crate::backend::cuda) const FRONT_CLASSES: [u32; 3] = [16, 32, 64];
 /// The number of blocks of pivots whose triangles are inverted together for solves with large fronts; a power of two.
