@@ -216,6 +216,18 @@ DEVICE u32 invert(T* a, u32 stride, u32 n, Pivots<typename real_of<T>::type> rul
     return made_up;
 }
 
+// Whether upper parts of fronts are mirror images of lower ones (`Fronts::mirror` in src/backend/cuda/fronts/mod.rs).
+// Then they are so to the last bit in every front: if some entries had both values, their difference would be lost
+// where others have one, after it has grown with |V| from front to front.
+enum : u32 { GENERAL, SYMMETRIC, HERMITIAN };
+
+template <typename T> DEVICE T mirrored(T value, u32 mirror) { return mirror == HERMITIAN ? conj(value) : value; }
+
+// An entry of the diagonal that is its own mirror image.
+template <typename T> DEVICE T on_diagonal(T value, u32 mirror) {
+    return mirror == HERMITIAN ? from_real<T>(real_part(value)) : value;
+}
+
 // The rule of pivots for a matrix whose largest entry has this squared magnitude.
 template <typename R> DEVICE Pivots<R> rule_of(R preference, R least, const u64* largest) {
     return {preference, R(f64(least) * sqrt(bits<f64>(*largest)))};

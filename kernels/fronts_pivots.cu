@@ -71,7 +71,9 @@ DEVICE void eliminate(T* a, u32 n, Product& product) {
         exchange(a, k, at, 1, n, k, n);
         const T pivot = a[k + k * n];
         product.multiply(at == k ? pivot : -pivot);
-        each_from(k + 1, n, [=](u32 i, u32 j) { a[i + j * n] = a[i + j * n] - a[i + k * n] * divide(a[k + j * n], pivot); });
+        each_from(k + 1, n, [=](u32 i, u32 j) {
+            a[i + j * n] = a[i + j * n] - a[i + k * n] * divide(a[k + j * n], pivot);
+        });
     }
 }
 

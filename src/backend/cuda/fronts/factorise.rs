@@ -18,7 +18,7 @@ impl<T: Scalar> Fronts<T> {
             (layout.cuda, &*layout.fronts, &*layout.children, &*layout.places, &*layout.steps);
         for (class, range) in level.small.iter().enumerate() {
             launch!(cuda, small_fronts[tuning::fronts_small(size_of::<T>(), class, range.len())] range.start as u32,
-                fronts, children, places, factors, below, above, preference, least, largest, made_up)?;
+                fronts, children, places, factors, below, above, mirror, preference, least, largest, made_up)?;
         }
         let first = level.parted.start as u32;
         let (count, starts, blocks) = layout.tiled(level.assemble);
