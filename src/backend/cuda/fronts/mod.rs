@@ -180,7 +180,11 @@ impl<T: Scalar> Factors<T, Cuda> for Fronts<T> {
         record::forbid(cuda, "a factorisation")?;
         let shared = match self.numbers.take() {
             Some(numbers) => numbers,
-            None => Arc::new(Mutex::new(self.numbers()?)),
+            None => {
+                // After a factorisation that failed, a recorded solve refers to the old factors.
+                self.sweeps = None;
+                Arc::new(Mutex::new(self.numbers()?))
+            }
         };
         let mut numbers = lock(&shared);
         cuda.fill(T::default(), &mut numbers.factors)?;

@@ -1,8 +1,8 @@
 //! The launches of a solve, up the levels and down again, recorded and replayed as one.
 //!
-//! A solve has some hundred launches of a few microseconds each, and the host takes as long to enqueue them. They depend
-//! on nothing but the structure and the number of right-hand sides, so the second solve records them. The first one
-//! does not: it may be the only one, and a recording takes longer than the launches.
+//! A solve has some hundred launches of a few microseconds each, and the host takes as long to enqueue them. They
+//! depend on nothing but the structure and the number of right-hand sides, so the second solve records them. The first
+//! one does not: it may be the only one, and a recording takes longer than the launches.
 
 use super::{Layout, Numbers};
 use crate::backend::Replay;
