@@ -19,6 +19,12 @@ const THIRD: usize = 3;
 /// one half of `benches/choice/cpu.csv` (2026-11-28).
 const NEAR: f64 = 0.3;
 
+/// On a device, iterations are given up after this fraction of their budget if the slope predicts that this multiple of
+/// the budget is left. A mesh of 10^6 points in the plane takes thirty times its budget. With 4 instead of 8, Maxwell's
+/// equations (`fields:28` of `benches/choice/gpu.csv`) are given up before their slope becomes steep (2026-11-29).
+const EARLY: f64 = 0.25;
+const HOPELESS: f64 = 8.0;
+
 /// After this number of iterations incomplete factors are judged by the slope of the residual over the second half of
 /// them: if they suit a matrix they take ten or twenty iterations, and otherwise hundreds do not suffice.
 pub(super) const JUDGED_FROM: usize = 20;
@@ -49,6 +55,8 @@ pub(in crate::solver) enum Trial {
         most: usize,
         /// The number of remaining iterations with which they go on in any case.
         near: f64,
+        /// The number of remaining iterations, relative to `most`, with which they end before that.
+        hopeless: f64,
         /// The smallest residual norm up to each iteration.
         best: Vec<f64>,
     },
@@ -67,10 +75,12 @@ impl Trial {
         Trial::Factors { goal, most, best: Vec::new() }
     }
 
-    /// A trial of iterations that may go on beyond `most`, until the residual norm is `goal`. Multigrid takes as long
-    /// as `levels` of them.
-    pub(in crate::solver) fn of_budget(goal: f64, most: usize, levels: f64) -> Self {
-        Trial::Budget { goal, most, near: NEAR * levels, best: Vec::new() }
+    /// A trial of iterations that may go on beyond `most`, until the residual norm is `goal`. On the host, multigrid
+    /// takes as long as `levels` of them; on a device, where `levels` is `None`, they may end before `most`.
+    pub(in crate::solver) fn of_budget(goal: f64, most: usize, levels: Option<f64>) -> Self {
+        let near = levels.map_or(0.0, |levels| NEAR * levels);
+        let hopeless = if levels.is_some() { f64::INFINITY } else { HOPELESS };
+        Trial::Budget { goal, most, near, hopeless, best: Vec::new() }
     }
 
     /// Changes the residual norm at which the iterations end.
@@ -115,11 +125,12 @@ impl Trial {
                 more = Some(left);
                 iteration >= JUDGED_FROM && left > most.saturating_sub(iteration) as f64
             }
-            Trial::Budget { goal, most, near, best } => {
+            Trial::Budget { goal, most, near, hopeless, best } => {
                 take(best, norm);
                 let left = iterations_left(best, *goal);
                 more = Some(left);
                 iteration >= *most && left > near.max(iteration as f64)
+                    || iteration as f64 >= EARLY * *most as f64 && left > *hopeless * *most as f64
             }
             Trial::Futile { .. } => return true,
         };
@@ -171,7 +182,7 @@ mod tests {
     #[test]
     fn iterations_go_on_beyond_their_budget_while_the_end_is_near() {
         let given_up = |by: f64| {
-            let mut trial = Trial::of_budget(1e-8, 100, 500.0);
+            let mut trial = Trial::of_budget(1e-8, 100, Some(500.0));
             (0..5000).take_while(|&k| by.powi(-k) > 1e-8).find(|&k| trial.is_futile(k as usize, by.powi(-k)))
         };
         // 1e-8 takes 150 iterations, then 235, then 370 and 620.
