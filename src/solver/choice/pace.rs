@@ -5,7 +5,7 @@ use super::course::Turn;
 use super::race::{Call, Race, TakeOver};
 use super::trial::{JUDGED_FROM, Trial};
 use super::unseen::refuses_factors;
-use super::{Candidate, When};
+use super::{Candidate, Source, When};
 use crate::krylov::Outcome;
 use crate::prices::budgets::{LOOKED_AT, before_expected_factors, seconds_of_levels};
 use crate::prices::iterations::{FEWER_WITH_FILL, FEWER_WITHOUT_FILL, WITH_FILL};
@@ -129,14 +129,16 @@ impl Pace {
             Some(most) if plan.may_go_on => {
                 let on_host = costs.filter(|costs| !costs.on_device);
                 let levels = |costs: Costs| seconds_of_levels(costs.size[1]) / costs.each;
-                Trial::of_budget(goal, most, on_host.map(levels))
+                Trial::of_budget(plan.method, goal, most, on_host.map(levels))
             }
             _ => Trial::None,
         };
         let on_device = costs.filter(|costs| costs.on_device && matches!(trial, Trial::Budget { .. }));
-        // Multigrid comes next whatever the graph is like.
-        let to_levels = next.is_some_and(|next| next.has_levels() && next.when == When::Always);
-        let is_searched = plan.method != Method::Cg && !to_levels;
+        // If multigrid comes next, it does so whatever the graph is like.
+        let to_levels = next.is_some_and(|next| {
+            next.has_levels() && (next.when == When::Always || plan.method == Method::Cg)
+        });
+        let is_searched = !to_levels && (plan.method != Method::Cg || plan.source == Source::Later);
         let unseen = on_device.filter(|_| is_searched).map(|costs| costs.size);
         let race = costs.filter(|_| turn.rival.is_some()).map(|costs| {
             let least = match costs.least {

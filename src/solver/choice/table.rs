@@ -149,7 +149,12 @@ fn behind_cg(facts: &Facts) -> Vec<Candidate> {
         if facts.on_device {
             // Iterations on a device are cheaper than a factorisation on the host.
             let cg = facts.plain(Method::Cg, PLAIN);
-            list.push(Candidate { share: Some(SHARE), when: When::Definite, ..cg });
+            let share = if n <= MEDIUM {
+                facts.patience(cg_before_factors_on_device(n, facts.nonzeros))
+            } else {
+                SHARE
+            };
+            list.push(Candidate { share: Some(share), may_go_on: true, when: When::Definite, ..cg });
         }
     }
     if n <= MEDIUM {
