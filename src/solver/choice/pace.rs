@@ -190,6 +190,7 @@ impl Pace {
         analyse: impl FnOnce() -> Result<f64, String>,
     ) -> bool {
         if iteration >= LOOKED_AT
+            && self.trial.is_far(iteration)
             && let Some(size) = self.unseen.take()
         {
             self.trial.shorten(before_expected_factors(size, &guess()));

@@ -19,9 +19,10 @@ const THIRD: usize = 3;
 /// one half of `benches/choice/cpu.csv` (2026-11-28).
 const NEAR: f64 = 0.3;
 
-/// BiCGSTAB goes on beyond its budget while this multiple of its iterations so far is left: its residual falls
-/// irregularly. Five kinds that nothing was fitted on needed up to 1.5 (H200, 2026-11-29).
-const AGAIN: f64 = 2.0;
+/// BiCGSTAB goes on beyond its budget while this multiple of its iterations so far is left, because its residual falls
+/// irregularly, but only until it has taken this multiple of the budget. Five kinds that nothing was fitted on had up to
+/// 1.5 times as many left when they were given up, and were nearly done (H200, 2026-11-29).
+const IRREGULAR: [f64; 2] = [2.0, 3.0];
 
 /// On a device, iterations are given up after this fraction of their budget if the slope predicts that this multiple of
 /// the budget is left. A mesh of 10^6 points in the plane takes thirty times its budget. With 4 instead of 8, Maxwell's
@@ -61,6 +62,8 @@ pub(in crate::solver) enum Trial {
         near: f64,
         /// The same relative to the iterations so far.
         again: f64,
+        /// The number of iterations, relative to `most`, after which they end in any case.
+        longest: f64,
         /// The number of remaining iterations, relative to `most`, with which they end before that.
         hopeless: f64,
         /// The smallest residual norm up to each iteration.
@@ -87,9 +90,9 @@ impl Trial {
     pub(in crate::solver) fn of_budget(method: Method, goal: f64, most: usize, levels: Option<f64>) -> Self {
         let near = levels.map_or(0.0, |levels| NEAR * levels);
         let irregular = method == Method::BiCgStab;
-        let again = if irregular { AGAIN } else { 1.0 };
+        let [again, longest] = if irregular { IRREGULAR } else { [1.0, f64::INFINITY] };
         let hopeless = if levels.is_some() || irregular { f64::INFINITY } else { HOPELESS };
-        Trial::Budget { goal, most, near, again, hopeless, best: Vec::new() }
+        Trial::Budget { goal, most, near, again, longest, hopeless, best: Vec::new() }
     }
 
     /// Changes the residual norm at which the iterations end.
@@ -99,6 +102,16 @@ impl Trial {
                 *goal = sought
             }
             Trial::None | Trial::Futile { .. } => {}
+        }
+    }
+
+    /// True if the slope predicts that more iterations are left than those with which they go on in any case.
+    pub(super) fn is_far(&self, iteration: usize) -> bool {
+        match self {
+            Trial::Budget { goal, near, again, best, .. } => {
+                best.is_empty() || iterations_left(best, *goal) > near.max(*again * iteration as f64)
+            }
+            _ => false,
         }
     }
 
@@ -134,12 +147,13 @@ impl Trial {
                 more = Some(left);
                 iteration >= JUDGED_FROM && left > most.saturating_sub(iteration) as f64
             }
-            Trial::Budget { goal, most, near, again, hopeless, best } => {
+            Trial::Budget { goal, most, near, again, longest, hopeless, best } => {
                 take(best, norm);
                 let left = iterations_left(best, *goal);
                 more = Some(left);
                 iteration >= *most && left > near.max(*again * iteration as f64)
                     || iteration as f64 >= EARLY * *most as f64 && left > *hopeless * *most as f64
+                    || iteration as f64 >= *longest * *most as f64
             }
             Trial::Futile { .. } => return true,
         };
