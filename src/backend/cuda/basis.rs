@@ -20,7 +20,7 @@ mod kernel {
             slice: u32,
             rows: u32,
             w: &Slice<T>,
-            n: u64,
+            n: usize,
             out: &mut Slice<T>,
             partials: u64,
             finished: u64,
@@ -31,7 +31,7 @@ mod kernel {
             count: u32,
             h: &Slice<T>,
             w: &mut Slice<T>,
-            n: u64,
+            n: usize,
             square: Option<&mut Slice<T>>,
             partials: u64,
             finished: u64,
@@ -44,7 +44,7 @@ mod kernel {
             count: u32,
             h: &Slice<T>,
             w: &mut Slice<T>,
-            n: u64,
+            n: usize,
             out: &mut Slice<T>,
             partials: u64,
             finished: u64,
@@ -93,7 +93,7 @@ pub(super) fn products<T: Scalar>(
             slice,
             rows,
             w,
-            n as u64,
+            n,
             out,
             partials,
             finished,
@@ -119,7 +119,7 @@ pub(super) fn project<T: Scalar>(
     };
     let (_, finished) = cuda.0.workspaces.reduction();
     let (_guard, partials) = cuda.0.workspaces.pieces(count * shape.blocks as usize)?;
-    kernel::basis_project(cuda, shape, basis, count as u32, h, w, n as u64, out, partials, finished)
+    kernel::basis_project(cuda, shape, basis, count as u32, h, w, n, out, partials, finished)
 }
 
 /// See [`VectorOps::basis_update`](crate::backend::VectorOps::basis_update).
@@ -139,7 +139,7 @@ pub(super) fn update<T: Scalar>(
     }
     let shape = tuning::basis_update(cuda.0.chip, n, size_of::<T>());
     let (partials, finished) = cuda.0.workspaces.reduction();
-    kernel::basis_update(cuda, shape, alpha, basis, count as u32, h, w, n as u64, square, partials, finished)
+    kernel::basis_update(cuda, shape, alpha, basis, count as u32, h, w, n, square, partials, finished)
 }
 
 /// See [`VectorOps::hessenberg_step`](crate::backend::VectorOps::hessenberg_step).

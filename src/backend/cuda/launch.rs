@@ -10,7 +10,7 @@ use super::modules::Kernel;
 use super::shape::{Shape, Together};
 use super::slice::Slice;
 use super::{Cuda, capture};
-use crate::backend::{Offsets, OffsetsRef};
+use crate::backend::{CsrParts, CsrPattern, GraphParts, GraphRows, Offsets, OffsetsRef};
 use crate::error::Result;
 use crate::scalar::{Element, Offset};
 use cudarc::driver::sys;
@@ -18,10 +18,34 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
+/// The largest number of arguments of a kernel.
+const MOST_ARGUMENTS: usize = 32;
+
+/// The addresses of a kernel's arguments, in order.
+pub(super) struct Arguments {
+    addresses: [*mut c_void; MOST_ARGUMENTS],
+    count: usize,
+}
+
+impl Arguments {
+    pub(super) fn new() -> Self {
+        Self { addresses: [std::ptr::null_mut(); MOST_ARGUMENTS], count: 0 }
+    }
+
+    fn push<T>(&mut self, argument: &T) {
+        self.addresses[self.count] = (&raw const *argument).cast_mut().cast();
+        self.count += 1;
+    }
+}
+
 /// A type that can be passed to a kernel.
 pub(super) trait Argument {
     type Bits: Copy;
     fn bits(self) -> Self::Bits;
+    /// Appends the addresses of these bits. The parts of a matrix are several arguments of the kernel.
+    fn append(bits: &Self::Bits, to: &mut Arguments) {
+        to.push(bits);
+    }
     /// Returns the addresses that the kernel may write through this argument. A bare address belongs to a workspace of
     /// the library.
     fn written(&self) -> Option<Range<u64>> {
@@ -64,6 +88,55 @@ impl<T: Element> Argument for T {
     }
 }
 
+/// Numbers of rows, entries and the like are passed as 64-bit integers.
+impl Argument for usize {
+    type Bits = u64;
+    fn bits(self) -> u64 {
+        self as u64
+    }
+}
+
+/// Yes and no are passed as 32-bit integers, 1 and 0.
+impl Argument for bool {
+    type Bits = u32;
+    fn bits(self) -> u32 {
+        u32::from(self)
+    }
+}
+
+/// Three arguments: offsets, columns, values.
+impl<V: Element> Argument for CsrParts<'_, V, Cuda> {
+    type Bits = [u64; 3];
+    fn bits(self) -> [u64; 3] {
+        [self.offsets.bits(), self.indices.bits(), self.values.bits()]
+    }
+    fn append(bits: &[u64; 3], to: &mut Arguments) {
+        bits.iter().for_each(|bits| to.push(bits));
+    }
+}
+
+/// Declares that of these, a kernel gets the offsets and the indices.
+macro_rules! patterns {
+    ($($pattern:ident),*) => {$(
+        impl Argument for $pattern<'_, Cuda> {
+            type Bits = [u64; 2];
+            fn bits(self) -> [u64; 2] {
+                [self.offsets.bits(), self.indices.bits()]
+            }
+            fn append(bits: &[u64; 2], to: &mut Arguments) {
+                bits.iter().for_each(|bits| to.push(bits));
+            }
+        }
+
+        impl Told for $pattern<'_, Cuda> {
+            fn name(&self) -> &'static str {
+                self.offsets.name()
+            }
+        }
+    )*};
+}
+patterns!(CsrPattern, GraphParts, GraphRows);
+
 impl Argument for OffsetsRef<'_, Cuda> {
     type Bits = u64;
     fn bits(self) -> u64 {
@@ -101,6 +174,12 @@ impl Told for &'static str {
 impl Told for OffsetsRef<'_, Cuda> {
     fn name(&self) -> &'static str {
         self.type_name()
+    }
+}
+
+impl<V: Element> Told for CsrParts<'_, V, Cuda> {
+    fn name(&self) -> &'static str {
+        self.offsets.name()
     }
 }
 
@@ -186,7 +265,8 @@ macro_rules! kernel {
             $($(let unit = &unit.with(stringify!($told_name), launch::Told::name(&$told));)*)?
             let written = [$(launch::Argument::written(&$argument)),*];
             $(let $argument = launch::Argument::bits($argument);)*
-            let mut arguments: [*mut std::ffi::c_void; _] = [$((&raw const $argument).cast_mut().cast()),*];
+            let mut arguments = launch::Arguments::new();
+            $(<$type as launch::Argument>::append(&$argument, &mut arguments);)*
             // SAFETY: the declaration above lists the arguments of this kernel in order, and each pointer is to a local
             // variable that outlives the call.
             unsafe { launch::launch(cuda, &shape, unit, stringify!($name), &written, &mut arguments) }
@@ -216,8 +296,9 @@ pub(super) unsafe fn launch(
     unit: &Unit,
     name: &'static str,
     written: &[Option<Range<u64>>],
-    arguments: &mut [*mut c_void],
+    arguments: &mut Arguments,
 ) -> Result<()> {
+    let arguments = &mut arguments.addresses[..arguments.count];
     let kernel = cuda.kernel(shape.unit(*unit), name, shape)?;
     if shape.blocks == 0 {
         return Ok(());

@@ -36,7 +36,7 @@ mod kernel {
             size: u32,
             words: Option<&Slice<u32>>,
             instructions: u32,
-            n: u64,
+            n: usize,
             partials: u64,
             finished: u64,
         );
@@ -159,7 +159,7 @@ pub(super) fn linear_update<T: Scalar>(
         size,
         words,
         instructions,
-        n as u64,
+        n,
         partials,
         finished,
     )

@@ -19,7 +19,7 @@ mod kernel {
             count: u32,
             first: &Slice<T>,
             second: &Slice<T>,
-            n: u64,
+            n: usize,
             out: &mut Slice<T>,
             partials: u64,
             finished: u64,
@@ -35,12 +35,12 @@ mod kernel {
             factors: &Slice<T>,
             width: u32,
             v: &mut Slice<T>,
-            n: u64,
+            n: usize,
             squares: &mut Slice<T>,
             partials: u64,
             finished: u64,
         );
-        fn basis_combination(basis: &Slice<S>, count: u32, c: &Slice<T>, x: &mut Slice<T>, n: u64);
+        fn basis_combination(basis: &Slice<S>, count: u32, c: &Slice<T>, x: &mut Slice<T>, n: usize);
     }
     kernels! {
         "pair_scalars.cu", types(T: Scalar as SCALAR);
@@ -83,7 +83,7 @@ pub(super) fn products<S: Scalar, T: Scalar>(
     let (_, finished) = cuda.0.workspaces.reduction();
     let (_guard, partials) = cuda.0.workspaces.pieces(length * shape.blocks as usize)?;
     let count = count as u32;
-    kernel::pair_products::<T, S>(cuda, shape, basis, count, first, second, n as u64, out, partials, finished)
+    kernel::pair_products::<T, S>(cuda, shape, basis, count, first, second, n, out, partials, finished)
 }
 
 /// See [`VectorOps::pair_update`](crate::backend::VectorOps::pair_update).
@@ -101,7 +101,7 @@ pub(super) fn update<S: Scalar, T: Scalar>(
     let width = check_factors(factors.len(), count, squares.len())? as u32;
     let shape = tuning::pair_update(cuda.0.chip, n, size_of::<T>());
     let (partials, finished) = cuda.0.workspaces.reduction();
-    let (count, n) = (count as u32, n as u64);
+    let count = count as u32;
     kernel::pair_update::<T, S>(
         cuda, shape, basis, count, first, second, factors, width, v, n, squares, partials, finished,
     )
@@ -121,7 +121,7 @@ pub(super) fn combination<S: Scalar, T: Scalar>(
         return Err(Error::InvalidArgument(format!("{} factors for {count} vectors", c.len())));
     }
     let shape = tuning::pair_update(cuda.0.chip, n, size_of::<T>());
-    kernel::basis_combination::<T, S>(cuda, shape, basis, count as u32, c, x, n as u64)
+    kernel::basis_combination::<T, S>(cuda, shape, basis, count as u32, c, x, n)
 }
 
 /// See [`VectorOps::pair_factors`](crate::backend::VectorOps::pair_factors).

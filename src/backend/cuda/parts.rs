@@ -22,7 +22,7 @@ mod kernel {
             r: &mut Slice<T>,
             sums: &mut Slice<T>,
             state: &mut Slice<T::Real>,
-            n: u64,
+            n: usize,
             general: u64,
             partials: u64,
             finished: u64,
@@ -39,18 +39,18 @@ mod kernel {
             p: &mut Slice<T>,
             x: &mut Slice<T>,
             state: &mut Slice<T::Real>,
-            n: u64,
+            n: usize,
             finished: u64,
             rank: u64,
             ranks: u64,
             windows: Option<&Slice<u64>>,
             rounds: Option<&mut Slice<u64>>,
-            room: u64,
+            room: usize,
             starts: Option<&Slice<u64>>,
             marks: Option<&Slice<u32>>,
             numbers: Option<&Slice<u32>>,
             places: Option<&Slice<u32>>,
-            first: u64,
+            first: usize,
         );
     }
 }
@@ -75,7 +75,7 @@ pub(super) fn residual<T: Scalar>(
     let (rank, ranks) = way.as_ref().map_or((0, 1), |way| (way.rank, way.ranks));
     let (windows, rounds) = way.map(|way| (way.windows, way.rounds)).unzip();
     with_diagonal!(inverse, n, d => kernel::cg_part_residual::<T, _>(
-        cuda, shape, d, pq, q, r, sums, state, n as u64, general, partials, finished, rank, ranks, windows, rounds,
+        cuda, shape, d, pq, q, r, sums, state, n, general, partials, finished, rank, ranks, windows, rounds,
     ))
 }
 
@@ -101,7 +101,7 @@ pub(super) fn direction<T: Scalar>(
         None => tuning::krylov_map(n, size_of::<T>()),
     };
     let (rank, ranks, room) = way.as_ref().map_or((0, 1, 0), |(way, ..)| (way.rank, way.ranks, way.room));
-    let first = way.as_ref().map_or(0, |(_, _, sends)| sends.first % shape.blocks as usize) as u64;
+    let first = way.as_ref().map_or(0, |(_, _, sends)| sends.first % shape.blocks as usize);
     let tables = way.as_ref().map(|(_, starts, sends)| (*starts, *sends));
     let (windows, rounds) = way.map(|(way, ..)| (way.windows, way.rounds)).unzip();
     let starts = tables.map(|(starts, _)| starts);
@@ -109,7 +109,7 @@ pub(super) fn direction<T: Scalar>(
     let numbers = tables.map(|(_, sends)| &*sends.numbers);
     let places = tables.map(|(_, sends)| &*sends.places);
     with_diagonal!(inverse, n, d => kernel::cg_part_direction::<T, _>(
-        cuda, shape, d, z, sums, p, x, state, n as u64, finished, rank, ranks, windows, rounds, room, starts, marks,
+        cuda, shape, d, z, sums, p, x, state, n, finished, rank, ranks, windows, rounds, room, starts, marks,
         numbers, places, first,
     ))
 }

@@ -19,7 +19,7 @@ mod kernel {
             ranks: u64,
             windows: &Slice<u64>,
             state: &mut Slice<u64>,
-            count: u64,
+            count: usize,
             sums: &mut Slice<T>,
         );
         fn peers_send(
@@ -27,7 +27,7 @@ mod kernel {
             ranks: u64,
             windows: &Slice<u64>,
             state: &mut Slice<u64>,
-            room: u64,
+            room: usize,
             starts: &Slice<u64>,
             asked: Option<&Slice<u32>>,
             send: &Slice<T>,
@@ -37,8 +37,8 @@ mod kernel {
             ranks: u64,
             windows: &Slice<u64>,
             state: &mut Slice<u64>,
-            room: u64,
-            count: u64,
+            room: usize,
+            count: usize,
             words: &Slice<u32>,
         );
         fn peers_or_words(
@@ -46,8 +46,8 @@ mod kernel {
             ranks: u64,
             windows: &Slice<u64>,
             state: &mut Slice<u64>,
-            room: u64,
-            count: u64,
+            room: usize,
+            count: usize,
             words: &mut Slice<u32>,
         );
         fn peers_drop(rank: u64, ranks: u64, windows: &Slice<u64>, state: &mut Slice<u64>);
@@ -56,7 +56,7 @@ mod kernel {
             ranks: u64,
             windows: &Slice<u64>,
             state: &mut Slice<u64>,
-            room: u64,
+            room: usize,
             starts: &Slice<u64>,
             halo: &mut Slice<T>,
         );
@@ -68,9 +68,9 @@ mod kernel {
             ranks: u64,
             windows: &Slice<u64>,
             state: &mut Slice<u64>,
-            room: u64,
+            room: usize,
             starts: &Slice<u64>,
-            count: u64,
+            count: usize,
             rows: &Slice<u32>,
             offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
@@ -105,7 +105,7 @@ pub(super) struct Way<'a> {
     pub(super) ranks: u64,
     pub(super) windows: &'a Slice<u64>,
     pub(super) rounds: &'a mut Slice<u64>,
-    pub(super) room: u64,
+    pub(super) room: usize,
 }
 
 /// The windows of all ranks, mapped into this process, and counters of the exchanges so far.
@@ -217,7 +217,7 @@ impl Windows {
 
     /// Returns the arguments for the sums of the next round.
     pub(super) fn way(&mut self) -> Way<'_> {
-        let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
+        let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room);
         Way { rank, ranks, windows: &self.addresses, rounds: &mut self.state, room }
     }
 
@@ -247,7 +247,7 @@ impl Windows {
                 ranks,
                 &self.addresses,
                 &mut self.state,
-                count as u64,
+                count,
                 part,
             )?;
             first += count;
@@ -261,8 +261,8 @@ impl Windows {
     /// # Errors
     /// If the windows are too small, or if the device fails.
     pub fn all_or(&mut self, words: &mut Slice<u32>) -> Result<()> {
-        let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
-        let (count, windows) = (words.len() as u64, &self.addresses);
+        let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room);
+        let (count, windows) = (words.len(), &self.addresses);
         if 4 * count > room {
             return Err(Error::InvalidArgument(format!("{count} words in a window of {room} bytes")));
         }
@@ -303,7 +303,7 @@ impl Windows {
         asked: Option<&Slice<u32>>,
         send: &Slice<T>,
     ) -> Result<()> {
-        let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
+        let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room);
         let shape = tuning::peers(asked.map_or(send.len(), |asked| asked.len()));
         let windows = &self.addresses;
         kernel::peers_send(self.cuda, shape, rank, ranks, windows, &mut self.state, room, starts, asked, send)
@@ -316,7 +316,7 @@ impl Windows {
     pub fn add_rows<T: Scalar>(&mut self, starts: &Slice<u64>, halo: HaloProduct<'_, T, Cuda>) -> Result<()> {
         let HaloProduct { rows, matrix, alpha, d, y, dot, publish } = halo;
         let (x, xy) = dot.unzip();
-        let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
+        let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room);
         let shape = tuning::peers_rows(rows.len());
         kernel::peers_rows(
             self.cuda,
@@ -327,7 +327,7 @@ impl Windows {
             &mut self.state,
             room,
             starts,
-            rows.len() as u64,
+            rows.len(),
             rows,
             matrix.offsets,
             matrix.indices,
@@ -346,7 +346,7 @@ impl Windows {
     /// # Errors
     /// If the device fails.
     pub fn receive<T: Scalar>(&mut self, starts: &Slice<u64>, halo: &mut Slice<T>) -> Result<()> {
-        let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
+        let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room);
         let shape = tuning::peers(halo.len());
         kernel::peers_receive(
             self.cuda,

@@ -13,12 +13,12 @@ mod kernel {
     kernels! {
         "compressed_kinds_stored.cu", types(T: Scalar as SCALAR, S: Element as STORED; entries as OFFSET);
         fn compressed_kinds_stored(
-            rows: u64, order: Option<&Slice<u8>>, kind_of: &Slice<u8>, kinds: u32, table: u32,
+            rows: usize, order: Option<&Slice<u8>>, kind_of: &Slice<u8>, kinds: u32, table: u32,
             starts: &Slice<u32>, distances: &Slice<u32>, entries: OffsetsRef<'_, Cuda>, values: &Slice<S>,
             conjugate: u32, alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>,
         );
         fn compressed_kinds_stored_dot(
-            rows: u64, order: Option<&Slice<u8>>, kind_of: &Slice<u8>, kinds: u32, table: u32,
+            rows: usize, order: Option<&Slice<u8>>, kind_of: &Slice<u8>, kinds: u32, table: u32,
             starts: &Slice<u32>, distances: &Slice<u32>, entries: OffsetsRef<'_, Cuda>, values: &Slice<S>,
             x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>, partials: u64, finished: u64,
         );
@@ -54,7 +54,7 @@ impl Cuda {
         y: &mut Slice<T>,
         target: Target<'_, T>,
     ) -> Result<()> {
-        let (order, count) = (s.order.map(|order| order.as_slice()), rows as u64);
+        let (order, count) = (s.order.map(|order| order.as_slice()), rows);
         let (partials, finished) = self.0.workspaces.reduction();
         let (kinds, table) = (k.starts.len() as u32 - 1, k.distances.len() as u32);
         let (of, starts, distances) = (k.of_row, k.starts, k.distances);

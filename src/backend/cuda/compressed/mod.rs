@@ -26,11 +26,11 @@ mod kernel {
     kernels! {
         "compressed_kinds.cu", types(T: Scalar as SCALAR, V: Element as VALUE);
         fn compressed_kinds(
-            rows: u64, kind_of: &Slice<u8>, kinds: u32, table: u32, starts: &Slice<u32>, distances: &Slice<u32>,
+            rows: usize, kind_of: &Slice<u8>, kinds: u32, table: u32, starts: &Slice<u32>, distances: &Slice<u32>,
             numbers: &Slice<V>, conjugate: u32, alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>,
         );
         fn compressed_kinds_dot(
-            rows: u64, kind_of: &Slice<u8>, kinds: u32, table: u32, starts: &Slice<u32>, distances: &Slice<u32>,
+            rows: usize, kind_of: &Slice<u8>, kinds: u32, table: u32, starts: &Slice<u32>, distances: &Slice<u32>,
             numbers: &Slice<V>, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>, partials: u64, finished: u64,
         );
     }
@@ -38,13 +38,13 @@ mod kernel {
         "compressed.cu", types(T: Scalar as SCALAR, V: Element as VALUE, S: Element as STORED; offsets as OFFSET);
         /// Arrays that a storage variant does not have are null.
         fn compressed(
-            rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
+            rows: usize, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
             distances: Option<&Slice<u32>>, offsets: OffsetsRef<'_, Cuda>, bases: Option<&Slice<u32>>, words: &Slice<u32>,
             numbers: Option<&Slice<V>>, entries: OffsetsRef<'_, Cuda>, values: Option<&Slice<S>>, conjugate: u32, alpha: T,
             x: &Slice<T>, beta: T, y: &mut Slice<T>,
         );
         fn compressed_dot(
-            rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
+            rows: usize, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
             distances: Option<&Slice<u32>>, offsets: OffsetsRef<'_, Cuda>, bases: Option<&Slice<u32>>, words: &Slice<u32>,
             numbers: Option<&Slice<V>>, entries: OffsetsRef<'_, Cuda>, values: Option<&Slice<S>>, x: &Slice<T>,
             y: &mut Slice<T>, xy: &mut Slice<T>, partials: u64, finished: u64,
@@ -232,7 +232,7 @@ impl Cuda {
         y: &mut Slice<T>,
         target: Target<'_, T>,
     ) -> Result<()> {
-        let rows = a.rows as u64;
+        let rows = a.rows;
         let (partials, finished) = self.0.workspaces.reduction();
         match a.body {
             CompressedBody::Lines(k, _, Some(stencil)) => {

@@ -62,17 +62,17 @@ mod kernel {
     kernels! {
         "compressed_stencil.cu", types(T: Scalar as SCALAR);
         fn compressed_stencil(
-            rows: u64, columns: u64, kind_of: &Slice<u8>, whole: u32, places_of: &Slice<u32>,
+            rows: usize, columns: usize, kind_of: &Slice<u8>, whole: u32, places_of: &Slice<u32>,
             grid: Constants<i64, GRID>, numbers: Constants<T, STENCIL_PLACES>, alpha: T, x: &Slice<T>, beta: T,
             y: &mut Slice<T>,
         );
         fn compressed_stencil_dot(
-            rows: u64, columns: u64, kind_of: &Slice<u8>, whole: u32, places_of: &Slice<u32>,
+            rows: usize, columns: usize, kind_of: &Slice<u8>, whole: u32, places_of: &Slice<u32>,
             grid: Constants<i64, GRID>, numbers: Constants<T, STENCIL_PLACES>, x: &Slice<T>, y: &mut Slice<T>,
             xy: &mut Slice<T>, partials: u64, finished: u64,
         );
         fn compressed_stencil_chebyshev(
-            rows: u64, columns: u64, kind_of: &Slice<u8>, whole: u32, places_of: &Slice<u32>,
+            rows: usize, columns: usize, kind_of: &Slice<u8>, whole: u32, places_of: &Slice<u32>,
             grid: Constants<i64, GRID>, numbers: Constants<T, STENCIL_PLACES>, keep: T::Real, momentum: T::Real,
             step: T::Real, d: Option<&Slice<T::Real>>, r: &Slice<T>, z: &Slice<T>, last: &mut Slice<T>,
         );
@@ -203,7 +203,6 @@ impl Cuda {
             };
         }
         let Laid { shape, whole, grid, numbers } = Laid::new(rows, a, conjugate);
-        let (rows, columns) = (rows as u64, columns as u64);
         match target {
             Target::Product { .. } if rows == 0 => Ok(()),
             Target::Product { alpha, beta, .. } => kernel::compressed_stencil(
@@ -239,7 +238,6 @@ impl Cuda {
             );
         }
         let Laid { shape, whole, grid, numbers } = Laid::new(rows, a, false);
-        let rows = rows as u64;
         kernel::compressed_stencil_chebyshev(
             self, shape, rows, rows, of, whole, places_of, grid, numbers, keep, momentum, step, d, r, z, last,
         )

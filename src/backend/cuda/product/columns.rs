@@ -14,7 +14,7 @@ mod kernel {
     kernels! {
         "ell.cu", types(T: Scalar as SCALAR, V: Element as STORED);
         fn ell(
-            rows: u64,
+            rows: usize,
             width: u32,
             lengths: &Slice<u32>,
             columns: &Slice<u32>,
@@ -30,7 +30,7 @@ mod kernel {
     kernels! {
         "jds.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
         fn jds(
-            rows: u64,
+            rows: usize,
             diagonals: u64,
             order: &Slice<u32>,
             offsets: OffsetsRef<'_, Cuda>,
@@ -47,7 +47,7 @@ mod kernel {
         "sell.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
         /// `order` is null if rows keep their order; `lengths` is null if no column has the index that marks padding.
         fn sell(
-            rows: u64,
+            rows: usize,
             height: u32,
             order: Option<&Slice<u32>>,
             lengths: Option<&Slice<u32>>,
@@ -62,7 +62,7 @@ mod kernel {
             settled: u32,
         );
         fn sell_dot(
-            rows: u64,
+            rows: usize,
             height: u32,
             order: Option<&Slice<u32>>,
             lengths: Option<&Slice<u32>>,
@@ -85,7 +85,7 @@ pub(super) fn ell<V: Promote<T>, T: Scalar>(
     form: Form<'_, T>,
 ) -> Result<()> {
     let Form { conjugate, alpha, x, beta, y } = form;
-    let (shape, rows, width) = (tuning::ell(a.rows, a.width), a.rows as u64, a.width as u32);
+    let (shape, rows, width) = (tuning::ell(a.rows, a.width), a.rows, a.width as u32);
     let settled = settled(cuda, &[a.lengths.addresses(), a.indices.addresses(), a.values.addresses()]);
     kernel::ell(
         cuda, shape, rows, width, a.lengths, a.indices, a.values, alpha, x, beta, y, conjugate, settled,
@@ -98,7 +98,7 @@ pub(super) fn jds<V: Promote<T>, T: Scalar>(
     form: Form<'_, T>,
 ) -> Result<()> {
     let Form { conjugate, alpha, x, beta, y } = form;
-    let (shape, rows, order) = (tuning::row_a_thread(a.rows), a.rows as u64, a.order.as_slice());
+    let (shape, rows, order) = (tuning::row_a_thread(a.rows), a.rows, a.order.as_slice());
     let diagonals = a.offsets.len() as u64 - 1;
     kernel::jds(
         cuda, shape, rows, diagonals, order, a.offsets, a.indices, a.values, alpha, x, beta, y, conjugate,
@@ -126,7 +126,7 @@ pub(super) fn sell<V: Promote<T>, T: Scalar>(
     form: Form<'_, T>,
 ) -> Result<()> {
     let Form { conjugate, alpha, x, beta, y } = form;
-    let (shape, rows, height) = (sell_shape::<V, T>(&a), a.rows as u64, height(a.height));
+    let (shape, rows, height) = (sell_shape::<V, T>(&a), a.rows, height(a.height));
     let (order, lengths) = (a.order.map(|order| order.as_slice()), lengths(&a));
     let settled = settled(cuda, &[a.offsets.addresses(), a.indices.addresses(), a.values.addresses()]);
     kernel::sell(
@@ -145,7 +145,7 @@ pub(super) fn sell_dot<V: Promote<T>, T: Scalar>(
     if a.rows == 0 {
         return cuda.dot(x, y, xy);
     }
-    let (shape, rows, height) = (sell_shape::<V, T>(&a), a.rows as u64, height(a.height));
+    let (shape, rows, height) = (sell_shape::<V, T>(&a), a.rows, height(a.height));
     let (order, lengths) = (a.order.map(|order| order.as_slice()), lengths(&a));
     summed(cuda, shape, xy, |xy, partials, finished| {
         kernel::sell_dot(

@@ -15,20 +15,20 @@ mod kernel {
     kernels! {
         "dia.cu", types(T: Scalar as SCALAR, V: Element as STORED);
         fn dia(
-            rows: u64, columns: u64, stored: u32, count: u32, distances: &Slice<i64>, values: &Slice<V>,
+            rows: usize, columns: usize, stored: u32, count: u32, distances: &Slice<i64>, values: &Slice<V>,
             alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>, conjugate: u32,
         );
         fn dia_dot(
-            rows: u64, columns: u64, stored: u32, count: u32, distances: &Slice<i64>, values: &Slice<V>,
+            rows: usize, columns: usize, stored: u32, count: u32, distances: &Slice<i64>, values: &Slice<V>,
             one: T, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>, partials: u64, finished: u64,
         );
         fn dia_chebyshev(
-            rows: u64, stored: u32, count: u32, distances: &Slice<i64>, values: &Slice<V>,
+            rows: usize, stored: u32, count: u32, distances: &Slice<i64>, values: &Slice<V>,
             keep: T::Real, momentum: T::Real, step: T::Real, d: Option<&Slice<T::Real>>,
             r: &Slice<T>, z: &Slice<T>, last: &mut Slice<T>,
         );
         fn dia_transposed(
-            rows: u64, columns: u64, diagonals: u32, distances: &Slice<i64>, values: &Slice<V>,
+            rows: usize, columns: usize, diagonals: u32, distances: &Slice<i64>, values: &Slice<V>,
             alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>, conjugate: u32,
         );
     }
@@ -36,9 +36,9 @@ mod kernel {
 
 /// Returns the numbers of rows and columns, of stored diagonals, and of entries in a row, and the array that the
 /// kernels read.
-fn sizes<'a, V: Element>(a: &DiaParts<'a, V, Cuda>) -> ((u64, u64), (u32, u32), &'a Slice<i64>) {
+fn sizes<'a, V: Element>(a: &DiaParts<'a, V, Cuda>) -> ((usize, usize), (u32, u32), &'a Slice<i64>) {
     let counts = (a.distances.len() as u32, a.diagonals() as u32);
-    ((a.rows as u64, a.columns as u64), counts, if a.mirrored > 0 { a.steps } else { a.distances })
+    ((a.rows, a.columns), counts, if a.mirrored > 0 { a.steps } else { a.distances })
 }
 
 fn shape<V: Element, T: Element>(a: &DiaParts<'_, V, Cuda>) -> Shape {
