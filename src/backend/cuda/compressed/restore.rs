@@ -45,8 +45,9 @@ mod kernel {
     kernels! {
         "compressed_restore.cu", types(V: Element as VALUE, S: Element as STORED; from as OFFSET, to as TARGET);
         fn long_to_csr(
-            long_rows: &Slice<u32>, from: OffsetsRef<'_, Cuda>, n: usize, starts: &Slice<u64>, from_columns: &Slice<u32>,
-            from_values: &Slice<V>, to: OffsetsRef<'_, Cuda>, columns: &mut Slice<u32>, values: &mut Slice<V>,
+            long_rows: &Slice<u32>, from: OffsetsRef<'_, Cuda>, n: usize, starts: &Slice<u64>,
+            from_columns: &Slice<u32>, from_values: &Slice<V>, to: OffsetsRef<'_, Cuda>,
+            columns: &mut Slice<u32>, values: &mut Slice<V>,
         );
     }
 }

@@ -143,7 +143,8 @@ pub(super) fn permute_rows<V: Element>(
         return Ok(());
     }
     for row in cuda.download(long_rows.part(1..1 + count))? {
-        let ends = new_offsets.windows(&cuda, &[row as usize..row as usize + 2])?;
+        let row = row as usize..row as usize + 2;
+        let ends = new_offsets.windows(&cuda, std::slice::from_ref(&row))?;
         let range = ends[0]..ends[1];
         if range.len() > tuning::PERMUTE_LONGEST {
             let (mut keys, mut carried) =
