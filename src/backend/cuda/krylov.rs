@@ -4,6 +4,7 @@ use super::inverse::with_diagonal;
 use super::launch::kernels;
 use super::slice::Slice;
 use super::vector::check_block;
+use super::workspace::Reduction;
 use super::{Cuda, tuning};
 use crate::backend::{
     CgSlot, CsrParts, Derived, Inverse, KrylovSteps, PartDirection, PartResidual, Persistent, SellParts,
@@ -24,8 +25,7 @@ mod kernel {
             rz: Option<&mut Slice<T>>,
             state: &mut Slice<T::Real>,
             n: usize,
-            partials: u64,
-            finished: u64,
+            reduction: Reduction,
         );
         /// `z` is r if the inverse is a diagonal or the identity; `d` is null unless it is a diagonal.
         fn cg_direction(
@@ -51,8 +51,7 @@ mod kernel {
             rz: Option<&mut Slice<T>>,
             state: &mut Slice<T::Real>,
             n: usize,
-            partials: u64,
-            finished: u64,
+            reduction: Reduction,
         );
         fn cg_directions(
             k: u32,
@@ -94,18 +93,18 @@ impl KrylovSteps for Cuda {
         Error::check_dimension("length of r.z", k, rz.len())?;
         Error::check_dimension("length of the state", k * CgSlot::COUNT, state.len())?;
         let rz = if let Inverse::General(_) = inverse { None } else { Some(rz) };
-        let (partials, finished) = self.0.workspaces.reduction();
+        let reduction @ (_, counter) = self.0.workspaces.reduction();
         if k > 1 {
             check_block(k, n)?;
             let shape = tuning::krylov_block_sum(self.0.chip, k, n, size_of::<T>());
             let (_guard, partials) = self.0.workspaces.pieces(k * shape.blocks as usize)?;
             return with_diagonal!(inverse, n / k, d => kernel::cg_residuals::<T, _>(
-                *self, shape, k as u32, d, pq, q, r, rz, state, n, partials, finished,
+                *self, shape, k as u32, d, pq, q, r, rz, state, n, (partials, counter),
             ));
         }
         let shape = tuning::krylov_sum(self.0.chip, n, size_of::<T>());
         with_diagonal!(inverse, n, d => {
-            kernel::cg_residual::<T, _>(*self, shape, d, pq, q, r, rz, state, n, partials, finished)
+            kernel::cg_residual::<T, _>(*self, shape, d, pq, q, r, rz, state, n, reduction)
         })
     }
 

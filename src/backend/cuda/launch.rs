@@ -21,20 +21,28 @@ use std::sync::atomic::Ordering;
 /// The largest number of arguments of a kernel.
 const MOST_ARGUMENTS: usize = 32;
 
-/// The addresses of a kernel's arguments, in order.
+/// The addresses of a kernel's arguments, in order, and the ranges of addresses that it may write.
 pub(super) struct Arguments {
     addresses: [*mut c_void; MOST_ARGUMENTS],
     count: usize,
+    written: [Range<u64>; MOST_ARGUMENTS],
+    outputs: usize,
 }
 
 impl Arguments {
     pub(super) fn new() -> Self {
-        Self { addresses: [std::ptr::null_mut(); MOST_ARGUMENTS], count: 0 }
+        let (addresses, written) = ([std::ptr::null_mut(); MOST_ARGUMENTS], [const { 0..0 }; MOST_ARGUMENTS]);
+        Self { addresses, count: 0, written, outputs: 0 }
     }
 
     fn push<T>(&mut self, argument: &T) {
         self.addresses[self.count] = (&raw const *argument).cast_mut().cast();
         self.count += 1;
+    }
+
+    fn writes(&mut self, range: Range<u64>) {
+        self.written[self.outputs] = range;
+        self.outputs += 1;
     }
 }
 
@@ -42,16 +50,49 @@ impl Arguments {
 pub(super) trait Argument {
     type Bits: Copy;
     fn bits(self) -> Self::Bits;
-    /// Appends the addresses of these bits. The parts of a matrix are several arguments of the kernel.
+    /// Appends the addresses of these bits. What [`passed!`] declares is several arguments of the kernel.
     fn append(bits: &Self::Bits, to: &mut Arguments) {
         to.push(bits);
     }
-    /// Returns the addresses that the kernel may write through this argument. A bare address belongs to a workspace of
-    /// the library.
-    fn written(&self) -> Option<Range<u64>> {
-        None
-    }
+    /// Appends the ranges of addresses that the kernel may write through this argument. A bare address belongs to a
+    /// workspace of the library.
+    fn written(&self, _to: &mut Arguments) {}
 }
+
+/// Declares that kernels get these fields of a type, in this order.
+macro_rules! passed {
+    ([$($generics:tt)*] $type:ty: $($field:tt as $field_type:ty),* $(,)?) => {
+        impl<$($generics)*> $crate::backend::cuda::launch::Argument for $type {
+            type Bits = ($(<$field_type as $crate::backend::cuda::launch::Argument>::Bits,)*);
+            fn bits(self) -> Self::Bits {
+                ($($crate::backend::cuda::launch::Argument::bits(self.$field),)*)
+            }
+            fn append(bits: &Self::Bits, to: &mut $crate::backend::cuda::launch::Arguments) {
+                $crate::backend::cuda::launch::append_each!(bits, to, [$($field_type,)*] [0 1 2 3 4 5 6 7 8 9]);
+            }
+            fn written(&self, to: &mut $crate::backend::cuda::launch::Arguments) {
+                $($crate::backend::cuda::launch::Argument::written(&self.$field, to);)*
+            }
+        }
+    };
+}
+
+/// Appends the elements of a tuple.
+macro_rules! append_each {
+    ($bits:ident, $to:ident, [] [$($rest:tt)*]) => {};
+    ($bits:ident, $to:ident, [$type:ty, $($types:ty,)*] [$at:tt $($rest:tt)*]) => {
+        <$type as $crate::backend::cuda::launch::Argument>::append(&$bits.$at, $to);
+        $crate::backend::cuda::launch::append_each!($bits, $to, [$($types,)*] [$($rest)*]);
+    };
+}
+pub(super) use {append_each, passed};
+
+passed!(['a, V: Element] CsrParts<'a, V, Cuda>: offsets as OffsetsRef<'a, Cuda>, indices as &'a Slice<u32>,
+    values as &'a Slice<V>);
+passed!(['a] CsrPattern<'a, Cuda>: offsets as OffsetsRef<'a, Cuda>, indices as &'a Slice<u32>);
+passed!(['a] GraphParts<'a, Cuda>: offsets as OffsetsRef<'a, Cuda>, indices as &'a Slice<u32>);
+passed!(['a] GraphRows<'a, Cuda>: offsets as OffsetsRef<'a, Cuda>, indices as &'a Slice<u32>);
+passed!([A: Argument, B: Argument] (A, B): 0 as A, 1 as B);
 
 impl<T> Argument for &Slice<T> {
     type Bits = u64;
@@ -65,8 +106,8 @@ impl<T> Argument for &mut Slice<T> {
     fn bits(self) -> u64 {
         self.address()
     }
-    fn written(&self) -> Option<Range<u64>> {
-        Some(self.addresses())
+    fn written(&self, to: &mut Arguments) {
+        to.writes(self.addresses());
     }
 }
 
@@ -76,8 +117,8 @@ impl<A: Argument<Bits = u64>> Argument for Option<A> {
     fn bits(self) -> u64 {
         self.map_or(0, A::bits)
     }
-    fn written(&self) -> Option<Range<u64>> {
-        self.as_ref().and_then(A::written)
+    fn written(&self, to: &mut Arguments) {
+        self.iter().for_each(|argument| argument.written(to));
     }
 }
 
@@ -104,39 +145,6 @@ impl Argument for bool {
     }
 }
 
-/// Three arguments: offsets, columns, values.
-impl<V: Element> Argument for CsrParts<'_, V, Cuda> {
-    type Bits = [u64; 3];
-    fn bits(self) -> [u64; 3] {
-        [self.offsets.bits(), self.indices.bits(), self.values.bits()]
-    }
-    fn append(bits: &[u64; 3], to: &mut Arguments) {
-        bits.iter().for_each(|bits| to.push(bits));
-    }
-}
-
-/// Declares that of these, a kernel gets the offsets and the indices.
-macro_rules! patterns {
-    ($($pattern:ident),*) => {$(
-        impl Argument for $pattern<'_, Cuda> {
-            type Bits = [u64; 2];
-            fn bits(self) -> [u64; 2] {
-                [self.offsets.bits(), self.indices.bits()]
-            }
-            fn append(bits: &[u64; 2], to: &mut Arguments) {
-                bits.iter().for_each(|bits| to.push(bits));
-            }
-        }
-
-        impl Told for $pattern<'_, Cuda> {
-            fn name(&self) -> &'static str {
-                self.offsets.name()
-            }
-        }
-    )*};
-}
-patterns!(CsrPattern, GraphParts, GraphRows);
-
 impl Argument for OffsetsRef<'_, Cuda> {
     type Bits = u64;
     fn bits(self) -> u64 {
@@ -152,11 +160,8 @@ impl Argument for &mut Offsets<Cuda> {
     fn bits(self) -> u64 {
         self.as_ref().bits()
     }
-    fn written(&self) -> Option<Range<u64>> {
-        match self {
-            Offsets::Lower(offsets) => Some(offsets.addresses()),
-            Offsets::Wide(offsets) => Some(offsets.addresses()),
-        }
+    fn written(&self, to: &mut Arguments) {
+        to.writes(self.as_ref().addresses());
     }
 }
 
@@ -177,11 +182,17 @@ impl Told for OffsetsRef<'_, Cuda> {
     }
 }
 
-impl<V: Element> Told for CsrParts<'_, V, Cuda> {
-    fn name(&self) -> &'static str {
-        self.offsets.name()
-    }
+macro_rules! told_by_offsets {
+    ($([$($generics:tt)*] $type:ty),*) => {$(
+        impl<$($generics)*> Told for $type {
+            fn name(&self) -> &'static str {
+                self.offsets.name()
+            }
+        }
+    )*};
 }
+told_by_offsets!([V: Element] CsrParts<'_, V, Cuda>, [] CsrPattern<'_, Cuda>, [] GraphParts<'_, Cuda>,
+    [] GraphRows<'_, Cuda>);
 
 /// `None` counts as 32-bit offsets.
 impl Told for Option<OffsetsRef<'_, Cuda>> {
@@ -263,13 +274,13 @@ macro_rules! kernel {
             use $crate::backend::cuda::{compile::Unit, launch};
             let unit = &const { Unit::new($file)$(.with(stringify!($macro_name), <$generic as $crate::scalar::Element>::NAME))* };
             $($(let unit = &unit.with(stringify!($told_name), launch::Told::name(&$told));)*)?
-            let written = [$(launch::Argument::written(&$argument)),*];
-            $(let $argument = launch::Argument::bits($argument);)*
             let mut arguments = launch::Arguments::new();
+            $(launch::Argument::written(&$argument, &mut arguments);)*
+            $(let $argument = launch::Argument::bits($argument);)*
             $(<$type as launch::Argument>::append(&$argument, &mut arguments);)*
             // SAFETY: the declaration above lists the arguments of this kernel in order, and each pointer is to a local
             // variable that outlives the call.
-            unsafe { launch::launch(cuda, &shape, unit, stringify!($name), &written, &mut arguments) }
+            unsafe { launch::launch(cuda, &shape, unit, stringify!($name), &mut arguments) }
         }
     };
 }
@@ -277,9 +288,9 @@ pub(super) use {kernel, kernels};
 
 /// Records the addresses that a launch may write. This is not needed for a kernel that can't start early, because the
 /// launch after it could not start any sooner either.
-fn note(cuda: Cuda, kernel: Kernel, written: &[Option<Range<u64>>]) {
+fn note(cuda: Cuda, kernel: Kernel, written: &[Range<u64>]) {
     if capture::stream(cuda.0.ordinal).is_some() {
-        let written = kernel.early.then(|| written.iter().flatten().cloned().collect());
+        let written = kernel.early.then(|| written.to_vec());
         capture::launched(cuda.0.ordinal, written);
     }
 }
@@ -295,10 +306,10 @@ pub(super) unsafe fn launch(
     shape: &Shape,
     unit: &Unit,
     name: &'static str,
-    written: &[Option<Range<u64>>],
     arguments: &mut Arguments,
 ) -> Result<()> {
-    let arguments = &mut arguments.addresses[..arguments.count];
+    let Arguments { addresses, count, written, outputs } = arguments;
+    let (arguments, written) = (&mut addresses[..*count], &written[..*outputs]);
     let kernel = cuda.kernel(shape.unit(*unit), name, shape)?;
     if shape.blocks == 0 {
         return Ok(());

@@ -5,6 +5,7 @@ use super::inverse::with_diagonal;
 use super::launch::kernels;
 use super::peers::{Way, Windows};
 use super::slice::Slice;
+use super::workspace::Reduction;
 use super::{Cuda, tuning};
 use crate::backend::{Backend, CgSlot, Inverse, PartDirection, PartResidual, Sends};
 use crate::error::{Error, Result};
@@ -24,8 +25,7 @@ mod kernel {
             state: &mut Slice<T::Real>,
             n: usize,
             general: u64,
-            partials: u64,
-            finished: u64,
+            reduction: Reduction,
             rank: u64,
             ranks: u64,
             windows: Option<&Slice<u64>>,
@@ -70,12 +70,12 @@ pub(super) fn residual<T: Scalar>(
         Error::check_dimension("sums over all parts", 1, pq.map_or(0, Slice::len))?;
     }
     let general = u64::from(matches!(inverse, Inverse::General(_)));
-    let (partials, finished) = cuda.0.workspaces.reduction();
+    let reduction = cuda.0.workspaces.reduction();
     let shape = tuning::krylov_sum(cuda.0.chip, n, size_of::<T>());
     let (rank, ranks) = way.as_ref().map_or((0, 1), |way| (way.rank, way.ranks));
     let (windows, rounds) = way.map(|way| (way.windows, way.rounds)).unzip();
     with_diagonal!(inverse, n, d => kernel::cg_part_residual::<T, _>(
-        cuda, shape, d, pq, q, r, sums, state, n, general, partials, finished, rank, ranks, windows, rounds,
+        cuda, shape, d, pq, q, r, sums, state, n, general, reduction, rank, ranks, windows, rounds,
     ))
 }
 

@@ -1,6 +1,6 @@
 //! Sparse products and sums of matrices on the device. Rows are classified by their amount of work.
 
-use super::launch::{Argument, Arguments, kernels};
+use super::launch::{Argument, Arguments, kernels, passed};
 use super::product::{extent, scattered};
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, tuning};
@@ -63,22 +63,22 @@ impl Classes {
 #[derive(Clone, Copy)]
 struct Rows<'a> {
     count: usize,
+    is_listed: bool,
     /// The rows to process; `None` means all rows.
     listed: Option<&'a Slice<u32>>,
 }
 
-/// Three arguments: the number of rows, whether they are listed, and the list.
-impl Argument for Rows<'_> {
-    type Bits = (u64, u32, u64);
-    fn bits(self) -> Self::Bits {
-        (self.count.bits(), self.listed.is_some().bits(), self.listed.bits())
+impl<'a> Rows<'a> {
+    fn all(count: usize) -> Self {
+        Self { count, is_listed: false, listed: None }
     }
-    fn append((count, is_listed, list): &Self::Bits, to: &mut Arguments) {
-        u64::append(count, to);
-        u32::append(is_listed, to);
-        u64::append(list, to);
+
+    fn listed(rows: &'a Slice<u32>) -> Self {
+        Self { count: rows.len(), is_listed: true, listed: Some(rows) }
     }
 }
+
+passed!(['a] Rows<'a>: count as usize, is_listed as bool, listed as Option<&'a Slice<u32>>);
 
 /// What is known about the numbers of products of rows before they are counted.
 enum Products {
@@ -205,11 +205,11 @@ impl Dealt {
     /// Returns the rows of a class; `None` if it has none. `all` is the number of all rows.
     fn rows(&self, class: usize, all: usize) -> Option<Rows<'_>> {
         if self.of_all == Some(class) {
-            return Some(Rows { count: all, listed: None });
+            return Some(Rows::all(all));
         }
         let places = self.places[class].clone();
         let order = self.order.as_ref().filter(|_| !places.is_empty())?;
-        Some(Rows { count: places.len(), listed: Some(Cuda::part(order, places)) })
+        Some(Rows::listed(Cuda::part(order, places)))
     }
 }
 
@@ -284,7 +284,7 @@ fn sort_rows<V: Scalar>(
             Products::All(class) => Dealt::all(class),
             Products::MostFew => {
                 let mut classes = Classes::new(cuda, a.rows)?;
-                sort(1, Rows { count: a.rows, listed: None }, Some(&mut classes))?;
+                sort(1, Rows::all(a.rows), Some(&mut classes))?;
                 done = 1;
                 Dealt::new(cuda, classes, (2, LONG_PRODUCTS), false)?
             }
@@ -371,10 +371,9 @@ impl Argument for &mut Columns<'_> {
         u64::append(known, to);
         u64::append(new, to);
     }
-    fn written(&self) -> Option<Range<u64>> {
-        match self {
-            Columns::Known(_) => None,
-            Columns::New(columns) => Some(columns.addresses()),
+    fn written(&self, to: &mut Arguments) {
+        if let Columns::New(columns) = self {
+            columns.written(to);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::launch::kernels;
 use super::slice::Slice;
+use super::workspace::Reduction;
 use super::{Cuda, basis, linear_update, pairs, tuning};
 use crate::backend::{Hessenberg, LinearUpdate, PairScalars, ScalarProgram, VectorOps};
 use crate::error::{Error, Result};
@@ -11,9 +12,9 @@ mod kernel {
     use super::*;
     kernels! {
         "vector.cu", types(T: Scalar as SCALAR);
-        fn dot(x: &Slice<T>, y: &Slice<T>, n: usize, out: &mut Slice<T>, partials: u64, finished: u64);
-        fn norm2_squared(x: &Slice<T>, n: usize, out: &mut Slice<T::Real>, partials: u64, finished: u64);
-        fn sum(x: &Slice<T>, n: usize, out: &mut Slice<T>, partials: u64, finished: u64);
+        fn dot(x: &Slice<T>, y: &Slice<T>, n: usize, out: &mut Slice<T>, reduction: Reduction);
+        fn norm2_squared(x: &Slice<T>, n: usize, out: &mut Slice<T::Real>, reduction: Reduction);
+        fn sum(x: &Slice<T>, n: usize, out: &mut Slice<T>, reduction: Reduction);
         fn axpby(alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>, n: usize);
         fn scale_in_place(alpha: T, x: &mut Slice<T>, n: usize);
         fn multiply(x: &Slice<T>, y: &Slice<T>, z: &mut Slice<T>, n: usize);
@@ -21,8 +22,8 @@ mod kernel {
     }
     kernels! {
         "vector_block.cu", types(T: Scalar as SCALAR);
-        fn dots(k: u32, x: &Slice<T>, y: &Slice<T>, n: usize, out: &mut Slice<T>, partials: u64, finished: u64);
-        fn sums(k: u32, x: &Slice<T>, n: usize, out: &mut Slice<T>, partials: u64, finished: u64);
+        fn dots(k: u32, x: &Slice<T>, y: &Slice<T>, n: usize, out: &mut Slice<T>, reduction: Reduction);
+        fn sums(k: u32, x: &Slice<T>, n: usize, out: &mut Slice<T>, reduction: Reduction);
         fn interleave(k: u32, x: &Slice<T>, y: &mut Slice<T>, rows: usize);
         fn separate(k: u32, x: &Slice<T>, y: &mut Slice<T>, rows: usize);
     }
@@ -42,8 +43,8 @@ impl Cuda {
     /// `out[0]` = the sum of all elements.
     pub(super) fn sum<T: Scalar>(self, x: &Slice<T>, out: &mut Slice<T>) -> Result<()> {
         let shape = tuning::sum(self.0.chip, x.len(), size_of::<T>());
-        let (partials, finished) = self.0.workspaces.reduction();
-        kernel::sum(self, shape, x, x.len(), out, partials, finished)
+        let reduction = self.0.workspaces.reduction();
+        kernel::sum(self, shape, x, x.len(), out, reduction)
     }
 
     /// `out[j]` = the sum of the j-th of several interleaved vectors.
@@ -54,8 +55,8 @@ impl Cuda {
         }
         check_block(k, n)?;
         let shape = tuning::block_sum(self.0.chip, k, n, size_of::<T>());
-        let (partials, finished) = self.0.workspaces.reduction();
-        kernel::sums(self, shape, k as u32, x, n, out, partials, finished)
+        let reduction = self.0.workspaces.reduction();
+        kernel::sums(self, shape, k as u32, x, n, out, reduction)
     }
 }
 
@@ -66,14 +67,14 @@ impl VectorOps for Cuda {
     fn dot<T: Scalar>(&self, x: &Slice<T>, y: &Slice<T>, out: &mut Slice<T>) -> Result<()> {
         Error::check_dimension("length of the second vector", x.len(), y.len())?;
         let (n, k) = (x.len(), out.len());
-        let (partials, finished) = self.0.workspaces.reduction();
+        let reduction = self.0.workspaces.reduction();
         if k != 1 {
             check_block(k, n)?;
             let shape = tuning::block_sum(self.0.chip, k, n, size_of::<T>());
-            return kernel::dots(*self, shape, k as u32, x, y, n, out, partials, finished);
+            return kernel::dots(*self, shape, k as u32, x, y, n, out, reduction);
         }
         let shape = tuning::sum(self.0.chip, n, size_of::<T>());
-        kernel::dot(*self, shape, x, y, x.len(), out, partials, finished)
+        kernel::dot(*self, shape, x, y, x.len(), out, reduction)
     }
 
     fn interleave<T: Scalar>(&self, vectors: usize, x: &Slice<T>, y: &mut Slice<T>) -> Result<()> {
@@ -93,8 +94,8 @@ impl VectorOps for Cuda {
     fn norm2_squared<T: Scalar>(&self, x: &Slice<T>, out: &mut Slice<T::Real>) -> Result<()> {
         Error::check_dimension("length of the result", 1, out.len())?;
         let shape = tuning::sum(self.0.chip, x.len(), size_of::<T>());
-        let (partials, finished) = self.0.workspaces.reduction();
-        kernel::norm2_squared(*self, shape, x, x.len(), out, partials, finished)
+        let reduction = self.0.workspaces.reduction();
+        kernel::norm2_squared(*self, shape, x, x.len(), out, reduction)
     }
 
     fn axpby<T: Scalar>(&self, alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>) -> Result<()> {

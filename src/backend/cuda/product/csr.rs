@@ -5,6 +5,7 @@ use super::{Form, settled, summed};
 use crate::backend::cuda::launch::{Constants, kernels};
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::tuning::{self, CsrWay};
+use crate::backend::cuda::workspace::Reduction;
 use crate::backend::cuda::{Cuda, capture};
 use crate::backend::{Backend, ChebyshevStep, CsrParts, OffsetsRef, RowBins, RowExtent, VectorOps};
 use crate::error::Result;
@@ -17,11 +18,7 @@ mod kernel {
         fn csr(
             rows: usize,
             a: CsrParts<'_, V, Cuda>,
-            alpha: T,
-            x: &Slice<T>,
-            beta: T,
-            y: &mut Slice<T>,
-            conjugate: u32,
+            form: Form<'_, T>,
             settled: u32,
         );
     }
@@ -60,8 +57,7 @@ mod kernel {
             y: &mut Slice<T>,
             capacity: u32,
             xy: &mut Slice<T>,
-            partials: u64,
-            finished: u64,
+            reduction: Reduction,
         );
     }
     kernels! {
@@ -71,11 +67,7 @@ mod kernel {
         fn csr_balanced(
             tiles: &Slice<u64>,
             a: CsrParts<'_, V, Cuda>,
-            alpha: T,
-            x: &Slice<T>,
-            beta: T,
-            y: &mut Slice<T>,
-            conjugate: u32,
+            form: Form<'_, T>,
             posts: u64,
             settled: u32,
         );
@@ -89,11 +81,7 @@ mod kernel {
             ends: Constants<u32, 7>,
             columns: &Slice<u32>,
             values: &Slice<V>,
-            alpha: T,
-            x: &Slice<T>,
-            beta: T,
-            y: &mut Slice<T>,
-            conjugate: u32,
+            form: Form<'_, T>,
             posts: u64,
             settled: u32,
         );
@@ -250,21 +238,21 @@ fn run<V: Promote<T>, T: Scalar>(
     a: CsrParts<'_, V, Cuda>,
     form: Form<'_, T>,
 ) -> Result<()> {
-    let Form { conjugate, alpha, x, beta, y } = form;
     let (rows, count, columns, values) = (a.rows, a.values.len(), a.indices, a.values);
     match way {
         CsrWay::Vector { shape } => {
             let settled = settled(cuda, &[a.offsets.addresses(), columns.addresses(), values.addresses()]);
-            kernel::csr(cuda, shape, rows, a, alpha, x, beta, y, conjugate, settled)
+            kernel::csr(cuda, shape, rows, a, form, settled)
         }
         CsrWay::Streamed { shape, capacity } => {
+            let Form { conjugate, alpha, x, beta, y } = form;
             kernel::csr_stream(cuda, shape, rows, count, a, alpha, x, beta, y, capacity, conjugate)
         }
         CsrWay::Balanced { shape, class } => {
             let tiles = tile_starts(cuda, class, &a)?;
             let (_guard, posts) = cuda.0.workspaces.posts(shape.blocks as usize * size_of::<T>() / 4)?;
             let settled = settled(cuda, &[a.offsets.addresses(), columns.addresses(), values.addresses()]);
-            kernel::csr_balanced(cuda, shape, tiles, a, alpha, x, beta, y, conjugate, posts, settled)
+            kernel::csr_balanced(cuda, shape, tiles, a, form, posts, settled)
         }
         CsrWay::Binned => {
             let RowBins { parts, ends } = bins(cuda, &a)?;
@@ -272,21 +260,8 @@ fn run<V: Promote<T>, T: Scalar>(
             let (_guard, posts) = cuda.0.workspaces.posts(of_blocks as usize * size_of::<T>() / 4)?;
             let settled = settled(cuda, &[parts.addresses(), columns.addresses(), values.addresses()]);
             let shape = tuning::binned(of_blocks, warps);
-            kernel::csr_binned(
-                cuda,
-                shape,
-                parts,
-                Constants(*ends),
-                columns,
-                values,
-                alpha,
-                x,
-                beta,
-                y,
-                conjugate,
-                posts,
-                settled,
-            )
+            let ends = Constants(*ends);
+            kernel::csr_binned(cuda, shape, parts, ends, columns, values, form, posts, settled)
         }
     }
 }
@@ -316,13 +291,9 @@ pub(super) fn product_dot<V: Promote<T>, T: Scalar>(
     let (rows, count, one) = (a.rows, a.values.len(), T::one());
     let extent = extent(cuda, &a)?;
     match tuning::csr_way_dot::<V, T>(extent, a.rows, a.values.len(), || scattered(cuda, &a))? {
-        CsrWay::Streamed { shape, capacity } if a.rows > 0 => {
-            summed(cuda, shape, xy, |xy, partials, finished| {
-                kernel::csr_stream_dot(
-                    cuda, shape, rows, count, a, one, x, y, capacity, xy, partials, finished,
-                )
-            })
-        }
+        CsrWay::Streamed { shape, capacity } if a.rows > 0 => summed(cuda, shape, xy, |xy, reduction| {
+            kernel::csr_stream_dot(cuda, shape, rows, count, a, one, x, y, capacity, xy, reduction)
+        }),
         way => {
             run(cuda, way, a, Form { conjugate: 0, alpha: one, x, beta: T::zero(), y })?;
             cuda.dot(x, y, xy)

@@ -5,6 +5,7 @@ use super::{Form, summed};
 use crate::backend::cuda::launch::kernels;
 use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::Slice;
+use crate::backend::cuda::workspace::Reduction;
 use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::{ChebyshevStep, DiaParts, Gemv, VectorOps};
 use crate::error::Result;
@@ -16,11 +17,11 @@ mod kernel {
         "dia.cu", types(T: Scalar as SCALAR, V: Element as STORED);
         fn dia(
             rows: usize, columns: usize, stored: u32, count: u32, distances: &Slice<i64>, values: &Slice<V>,
-            alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>, conjugate: u32,
+            form: Form<'_, T>,
         );
         fn dia_dot(
             rows: usize, columns: usize, stored: u32, count: u32, distances: &Slice<i64>, values: &Slice<V>,
-            one: T, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>, partials: u64, finished: u64,
+            one: T, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>, reduction: Reduction,
         );
         fn dia_chebyshev(
             rows: usize, stored: u32, count: u32, distances: &Slice<i64>, values: &Slice<V>,
@@ -29,7 +30,7 @@ mod kernel {
         );
         fn dia_transposed(
             rows: usize, columns: usize, diagonals: u32, distances: &Slice<i64>, values: &Slice<V>,
-            alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>, conjugate: u32,
+            form: Form<'_, T>,
         );
     }
 }
@@ -63,26 +64,13 @@ pub(super) fn product<V: Promote<T>, T: Scalar>(
     let ((rows, columns), (stored, count), distances) = sizes(&a);
     let (transposes, op) = (gemv.op.transposes(), gemv.op);
     let op = if transposes { op.transposed() } else { op };
-    let Form { conjugate, alpha, x, beta, y } = Form::new(cuda, "dia", Gemv { op, ..gemv })?;
+    let form = Form::new(cuda, "dia", Gemv { op, ..gemv })?;
     if transposes && a.mirrored == 0 {
         let shape = tuning::dia_transposed(a.columns);
-        return kernel::dia_transposed(
-            cuda,
-            shape,
-            rows,
-            columns,
-            count,
-            a.distances,
-            a.values,
-            alpha,
-            x,
-            beta,
-            y,
-            conjugate,
-        );
+        return kernel::dia_transposed(cuda, shape, rows, columns, count, a.distances, a.values, form);
     }
     let shape = shape::<V, T>(&a);
-    kernel::dia(cuda, shape, rows, columns, stored, count, distances, a.values, alpha, x, beta, y, conjugate)
+    kernel::dia(cuda, shape, rows, columns, stored, count, distances, a.values, form)
 }
 
 /// A step of Chebyshev's iteration from z, fused with the product A z.
@@ -110,7 +98,7 @@ pub(super) fn product_dot<V: Promote<T>, T: Scalar>(
         return cuda.dot(x, y, xy);
     }
     let (((rows, columns), (stored, count), distances), shape) = (sizes(&a), dot_shape::<V, T>(&a));
-    summed(cuda, shape, xy, |xy, partials, finished| {
+    summed(cuda, shape, xy, |xy, reduction| {
         kernel::dia_dot(
             cuda,
             shape,
@@ -124,8 +112,7 @@ pub(super) fn product_dot<V: Promote<T>, T: Scalar>(
             x,
             y,
             xy,
-            partials,
-            finished,
+            reduction,
         )
     })
 }
