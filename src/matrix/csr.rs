@@ -2,6 +2,7 @@
 
 use super::kept::Kept;
 use super::product::check_vectors;
+use super::storage::sizes;
 use super::triplets::check_dimensions;
 use crate::backend::{
     Backend, Conversions, CsrArrays, CsrParts, CsrPattern, Derived, Gemv, Host, NARROW_LIMIT, Offsets, Op,
@@ -159,19 +160,12 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         &self.derived
     }
 
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// Number of stored entries (explicit zeros count).
-    pub fn nonzeros(&self) -> usize {
-        B::len(&*self.values)
+    sizes! { |a|
+        rows: a.rows,
+        columns: a.columns,
+        nonzeros: B::len(&*a.values),
+        storage_bytes: a.pattern.offsets.as_ref().bytes() + a.nonzeros() * (size_of::<u32>() + size_of::<V>()),
+        padding: 0,
     }
 
     /// [`Csr::rows`], under its name in other crates.
@@ -189,20 +183,10 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         self.nonzeros()
     }
 
-    /// Bytes of the three arrays.
-    pub fn storage_bytes(&self) -> usize {
-        self.pattern.offsets.as_ref().bytes() + self.nonzeros() * (size_of::<u32>() + size_of::<V>())
-    }
-
     /// Bytes without a pattern that another matrix shares.
     pub(crate) fn own_bytes(&self) -> usize {
         let values = self.nonzeros() * size_of::<V>();
         if Arc::strong_count(&self.pattern) > 1 { values } else { self.storage_bytes() }
-    }
-
-    /// Entries stored beyond the nonzeros: none.
-    pub fn padding(&self) -> usize {
-        0
     }
 
     /// The arrays, borrowed.
