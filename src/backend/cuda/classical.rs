@@ -5,7 +5,7 @@ use super::slice::Slice;
 use super::sparse::alike;
 use super::{Cuda, tuning};
 use crate::backend::{
-    Backend, ClassicalSteps, CsrArrays, CsrParts, Offsets, OffsetsRef, Primitives, offsets_of,
+    Backend, ClassicalSteps, CsrArrays, CsrParts, CsrPattern, Offsets, OffsetsRef, Primitives, offsets_of,
 };
 use crate::error::Result;
 use crate::scalar::Scalar;
@@ -13,37 +13,28 @@ use crate::scalar::Scalar;
 mod kernel {
     use super::*;
     kernels! {
-        "classical.cu", types(T: Scalar as SCALAR; offsets as OFFSET, "u32" as TARGET);
-        fn dependence_lengths(
-            n: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
-            threshold: T::Real,
-            lengths: &mut Slice<u32>,
-        );
+        "classical.cu", types(T: Scalar as SCALAR; a as OFFSET, "u32" as TARGET);
+        fn dependence_lengths(n: usize, a: CsrParts<'_, T, Cuda>, threshold: T::Real, lengths: &mut Slice<u32>);
     }
     kernels! {
-        "classical.cu", types(T: Scalar as SCALAR; offsets as OFFSET, starts as TARGET);
+        "classical.cu", types(T: Scalar as SCALAR; a as OFFSET, starts as TARGET);
         fn dependence_entries(
-            n: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
+            n: usize,
+            a: CsrParts<'_, T, Cuda>,
             threshold: T::Real,
             starts: OffsetsRef<'_, Cuda>,
             dependences: &mut Slice<u32>,
         );
+    }
+    kernels! {
+        "classical.cu", types(T: Scalar as SCALAR; a as OFFSET, strong as TARGET);
         fn extended_rows(
-            n: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
-            starts: OffsetsRef<'_, Cuda>,
-            dependences: &Slice<u32>,
+            n: usize,
+            a: CsrParts<'_, T, Cuda>,
+            strong: CsrPattern<'_, Cuda>,
             numbers: &Slice<u32>,
             most: u32,
-            again: u32,
+            again: bool,
             lengths: &mut Slice<u32>,
             kept_columns: &mut Slice<u32>,
             kept_values: &mut Slice<T>,
@@ -53,41 +44,14 @@ mod kernel {
     kernels! {
         "classical.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, starts as TARGET);
         fn coarse_start(
-            n: u64,
+            n: usize,
             starts: OffsetsRef<'_, Cuda>,
             state: &mut Slice<u32>,
             chosen: &mut Slice<u32>,
             undecided: &mut Slice<u32>,
-        );
-        fn coarse_choose(
-            n: u64,
-            starts: OffsetsRef<'_, Cuda>,
-            dependences: &Slice<u32>,
-            influence_starts: OffsetsRef<'_, Cuda>,
-            influences: &Slice<u32>,
-            state: &Slice<u32>,
-            chosen: &mut Slice<u32>,
-        );
-        fn coarse_decide(
-            n: u64,
-            starts: OffsetsRef<'_, Cuda>,
-            dependences: &Slice<u32>,
-            chosen: &Slice<u32>,
-            state: &mut Slice<u32>,
-            undecided: &mut Slice<u32>,
-        );
-        fn fewer_weights(
-            n: u64,
-            starts: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
-            most: u32,
-            lengths: &mut Slice<u32>,
-            kept_columns: &mut Slice<u32>,
-            kept_values: &mut Slice<T>,
         );
         fn packed_rows(
-            n: u64,
+            n: usize,
             width: u32,
             wide_columns: &Slice<u32>,
             wide_values: &Slice<T>,
@@ -97,9 +61,37 @@ mod kernel {
         );
     }
     kernels! {
+        "classical.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, depends as TARGET);
+        fn coarse_choose(
+            n: usize,
+            depends: CsrPattern<'_, Cuda>,
+            influences: CsrPattern<'_, Cuda>,
+            state: &Slice<u32>,
+            chosen: &mut Slice<u32>,
+        );
+        fn coarse_decide(
+            n: usize,
+            depends: CsrPattern<'_, Cuda>,
+            chosen: &Slice<u32>,
+            state: &mut Slice<u32>,
+            undecided: &mut Slice<u32>,
+        );
+    }
+    kernels! {
+        "classical.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, p as TARGET);
+        fn fewer_weights(
+            n: usize,
+            p: CsrParts<'_, T, Cuda>,
+            most: u32,
+            lengths: &mut Slice<u32>,
+            kept_columns: &mut Slice<u32>,
+            kept_values: &mut Slice<T>,
+        );
+    }
+    kernels! {
         "classical.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, "u32" as TARGET);
         fn coarse_numbers(
-            n: u64,
+            n: usize,
             state: &Slice<u32>,
             places: &Slice<u32>,
             numbers: &mut Slice<u32>,
@@ -129,7 +121,7 @@ impl<T: Scalar> Wide<T> {
         let (mut indices, mut values) = (cuda.buffer(entries)?, cuda.buffer(entries)?);
         let (shape, width) = (tuning::classical_rows(cuda.0.chip, rows), self.width as u32);
         let (from, to) = ((&self.columns, &self.values), offsets.as_ref());
-        kernel::packed_rows(cuda, shape, rows as u64, width, from.0, from.1, to, &mut indices, &mut values)?;
+        kernel::packed_rows(cuda, shape, rows, width, from.0, from.1, to, &mut indices, &mut values)?;
         Ok((offsets, indices, values))
     }
 }
@@ -137,54 +129,25 @@ impl<T: Scalar> Wide<T> {
 /// Returns the number of each coarse unknown (`u32::MAX` for others), and how many coarse unknowns there are.
 fn coarse_unknowns<T: Scalar>(
     cuda: Cuda,
-    depends: CsrParts<'_, f32, Cuda>,
-    influences: CsrParts<'_, f32, Cuda>,
+    depends: CsrPattern<'_, Cuda>,
+    influences: CsrPattern<'_, Cuda>,
 ) -> Result<(<Cuda as Backend>::Vec<u32>, usize)> {
     let n = depends.rows;
-    let (rows, shape) = (n as u64, || tuning::classical_rows(cuda.0.chip, n + 1));
+    let shape = || tuning::classical_rows(cuda.0.chip, n + 1);
     let (mut state, mut chosen) = (cuda.buffer::<u32>(n)?, cuda.buffer::<u32>(n)?);
     let mut undecided = cuda.zeros::<u32>(1)?;
-    kernel::coarse_start::<T>(
-        cuda,
-        shape(),
-        rows,
-        influences.offsets,
-        &mut state,
-        &mut chosen,
-        &mut undecided,
-    )?;
+    kernel::coarse_start::<T>(cuda, shape(), n, influences.offsets, &mut state, &mut chosen, &mut undecided)?;
     while cuda.value(&undecided)? > 0 {
-        let (starts, columns) = (depends.offsets, depends.indices);
-        let (of_others, others) = (influences.offsets, influences.indices);
-        kernel::coarse_choose::<T>(
-            cuda,
-            shape(),
-            rows,
-            starts,
-            columns,
-            of_others,
-            others,
-            &state,
-            &mut chosen,
-        )?;
+        kernel::coarse_choose::<T>(cuda, shape(), n, depends, influences, &state, &mut chosen)?;
         cuda.fill(0, &mut undecided)?;
-        kernel::coarse_decide::<T>(
-            cuda,
-            shape(),
-            rows,
-            starts,
-            columns,
-            &chosen,
-            &mut state,
-            &mut undecided,
-        )?;
+        kernel::coarse_decide::<T>(cuda, shape(), n, depends, &chosen, &mut state, &mut undecided)?;
     }
     let (mut flags, mut places) = (cuda.zeros::<u32>(n + 1)?, cuda.buffer::<u32>(n + 1)?);
     cuda.copy(&chosen, Cuda::part_mut(&mut flags, 0..n))?;
     cuda.exclusive_scan(&flags, &mut places)?;
     let count = cuda.value(Cuda::part(&places, n..n + 1))? as usize;
     let mut numbers = chosen;
-    kernel::coarse_numbers::<T>(cuda, shape(), rows, &state, &places, &mut numbers)?;
+    kernel::coarse_numbers::<T>(cuda, shape(), n, &state, &places, &mut numbers)?;
     Ok((numbers, count))
 }
 
@@ -200,32 +163,12 @@ impl ClassicalSteps for Cuda {
         let (cuda, n, threshold) = (*self, a.rows, T::Real::from_f64(strength));
         let shape = || tuning::classical_rows(cuda.0.chip, n + 1);
         let mut lengths = cuda.buffer::<u32>(n + 1)?;
-        let CsrParts { offsets, indices, values, .. } = a;
-        kernel::dependence_lengths(
-            cuda,
-            shape(),
-            n as u64,
-            offsets,
-            indices,
-            values,
-            threshold,
-            &mut lengths,
-        )?;
+        kernel::dependence_lengths(cuda, shape(), n, a, threshold, &mut lengths)?;
         let (starts, entries) = offsets_of(&cuda, &lengths)?;
         let mut columns = cuda.buffer(entries)?;
-        alike(cuda, offsets, starts.as_ref(), |offsets, starts| {
-            let to = &mut columns;
-            kernel::dependence_entries(
-                cuda,
-                shape(),
-                n as u64,
-                offsets,
-                indices,
-                values,
-                threshold,
-                starts,
-                to,
-            )
+        alike(cuda, a.offsets, starts.as_ref(), |offsets, starts| {
+            let a = a.with_offsets(offsets);
+            kernel::dependence_entries(cuda, shape(), n, a, threshold, starts, &mut columns)
         })?;
         Ok((starts, columns))
     }
@@ -238,29 +181,19 @@ impl ClassicalSteps for Cuda {
         weights: usize,
     ) -> Result<Option<(CsrArrays<T, Self>, usize)>> {
         let (cuda, n) = (*self, a.rows);
-        let (numbers, count) = coarse_unknowns::<T>(cuda, strong, influences)?;
+        let (numbers, count) = coarse_unknowns::<T>(cuda, strong.pattern(), influences.pattern())?;
         let mut wide = Wide::<T>::new(cuda, n, weights)?;
         // A second launch with larger tables is only for the few rows with many unknowns around them.
         for large in [false, true] {
             let mut beyond = cuda.zeros::<u32>(1)?;
             let shape = tuning::classical_warps(cuda.0.chip, n, large);
-            alike(cuda, a.offsets, strong.offsets, |offsets, starts| {
+            let Wide { lengths, columns, values, .. } = &mut wide;
+            alike(cuda, a.offsets, strong.offsets, |of_a, of_strong| {
+                let a = a.with_offsets(of_a);
+                let strong = strong.pattern().with_offsets(of_strong);
+                let (most, beyond) = (weights as u32, &mut beyond);
                 kernel::extended_rows(
-                    cuda,
-                    shape,
-                    n as u64,
-                    offsets,
-                    a.indices,
-                    a.values,
-                    starts,
-                    strong.indices,
-                    &numbers,
-                    weights as u32,
-                    u32::from(large),
-                    &mut wide.lengths,
-                    &mut wide.columns,
-                    &mut wide.values,
-                    &mut beyond,
+                    cuda, shape, n, a, strong, &numbers, most, large, lengths, columns, values, beyond,
                 )
             })?;
             if cuda.value(&beyond)? == 0 {
@@ -278,9 +211,8 @@ impl ClassicalSteps for Cuda {
         let (cuda, n) = (*self, p.rows);
         let mut wide = Wide::<T>::new(cuda, n, weights)?;
         let shape = tuning::classical_rows(cuda.0.chip, n);
-        let (starts, columns, values, most) = (p.offsets, p.indices, p.values, weights as u32);
-        let Wide { lengths, columns: to, values: values_to, .. } = &mut wide;
-        kernel::fewer_weights(cuda, shape, n as u64, starts, columns, values, most, lengths, to, values_to)?;
+        let Wide { lengths, columns, values, .. } = &mut wide;
+        kernel::fewer_weights(cuda, shape, n, p, weights as u32, lengths, columns, values)?;
         wide.packed(cuda)
     }
 }
