@@ -2,6 +2,7 @@
 
 use super::coarsen::nodes;
 use super::launch::kernels;
+use super::shape::Shape;
 use super::slice::Slice;
 use super::{Cuda, tuning};
 use crate::backend::{Backend, CsrParts, CsrPattern, GroupingSteps, with_offsets};
@@ -16,6 +17,7 @@ mod kernel {
         fn independent_start(n: u64, flags: &Slice<u32>, state: &mut Slice<u64>, smallest: &mut Slice<u64>);
         fn independent_least(
             n: u64,
+            log_lanes: u32,
             offsets: &Slice<I>,
             columns: &Slice<u32>,
             state: &Slice<u64>,
@@ -23,6 +25,7 @@ mod kernel {
         );
         fn independent_decide(
             n: u64,
+            log_lanes: u32,
             offsets: &Slice<I>,
             columns: &Slice<u32>,
             smallest: &Slice<u64>,
@@ -32,6 +35,7 @@ mod kernel {
         );
         fn group_roots(
             n: u64,
+            log_lanes: u32,
             offsets: &Slice<I>,
             columns: &Slice<u32>,
             group: &Slice<u32>,
@@ -41,6 +45,7 @@ mod kernel {
         );
         fn gather_groups(
             n: u64,
+            log_lanes: u32,
             offsets: &Slice<I>,
             columns: &Slice<u32>,
             flags: &Slice<u32>,
@@ -57,6 +62,7 @@ mod kernel {
         );
         fn join_groups(
             n: u64,
+            log_lanes: u32,
             offsets: &Slice<I>,
             columns: &Slice<u32>,
             weights: &Slice<f32>,
@@ -110,6 +116,13 @@ mod kernel {
     }
 }
 
+/// Returns a launch with one lane or several for each node, the number of nodes, and the logarithm of the number of
+/// lanes.
+fn of_nodes(cuda: Cuda, graph: CsrPattern<'_, Cuda>) -> (Shape, u64, u32) {
+    let log_lanes = tuning::log_node_lanes(graph.indices.len() / graph.rows.max(1));
+    (nodes(cuda, graph.rows << log_lanes), graph.rows as u64, log_lanes)
+}
+
 impl GroupingSteps for Cuda {
     fn ungrouped(
         &self,
@@ -137,9 +150,9 @@ impl GroupingSteps for Cuda {
         state: &Slice<u64>,
         smallest: &mut Slice<u64>,
     ) -> Result<()> {
-        let (shape, n) = (nodes(*self, graph.rows), graph.rows as u64);
+        let (shape, n, log_lanes) = of_nodes(*self, graph);
         with_offsets!(graph.offsets, offsets => {
-            kernel::independent_least(*self, shape, n, offsets, graph.indices, state, smallest)
+            kernel::independent_least(*self, shape, n, log_lanes, offsets, graph.indices, state, smallest)
         })
     }
 
@@ -152,10 +165,10 @@ impl GroupingSteps for Cuda {
         undecided: &mut Slice<u32>,
     ) -> Result<()> {
         self.fill(0, undecided)?;
-        let (shape, n) = (nodes(*self, graph.rows), graph.rows as u64);
+        let (shape, n, log_lanes) = of_nodes(*self, graph);
         with_offsets!(graph.offsets, offsets => {
             kernel::independent_decide(
-                *self, shape, n, offsets, graph.indices, smallest, round, state, undecided,
+                *self, shape, n, log_lanes, offsets, graph.indices, smallest, round, state, undecided,
             )
         })
     }
@@ -168,9 +181,9 @@ impl GroupingSteps for Cuda {
         least: u32,
         flags: &mut Slice<u32>,
     ) -> Result<()> {
-        let (shape, n) = (nodes(*self, graph.rows), graph.rows as u64);
+        let (shape, n, log_lanes) = of_nodes(*self, graph);
         with_offsets!(graph.offsets, offsets => {
-            kernel::group_roots(*self, shape, n, offsets, graph.indices, group, state, least, flags)
+            kernel::group_roots(*self, shape, n, log_lanes, offsets, graph.indices, group, state, least, flags)
         })
     }
 
@@ -182,9 +195,9 @@ impl GroupingSteps for Cuda {
         first: u32,
         group: &mut Slice<u32>,
     ) -> Result<()> {
-        let (shape, n) = (nodes(*self, graph.rows), graph.rows as u64);
+        let (shape, n, log_lanes) = of_nodes(*self, graph);
         with_offsets!(graph.offsets, offsets => {
-            kernel::gather_groups(*self, shape, n, offsets, graph.indices, flags, places, first, group)
+            kernel::gather_groups(*self, shape, n, log_lanes, offsets, graph.indices, flags, places, first, group)
         })
     }
 
@@ -206,10 +219,11 @@ impl GroupingSteps for Cuda {
         sizes: &Slice<u32>,
         group: &mut Slice<u32>,
     ) -> Result<()> {
-        let (shape, n, groups) = (nodes(*self, graph.rows), graph.rows as u64, sizes.len() as u64 - 1);
+        let (shape, n, log_lanes) = of_nodes(*self, graph.pattern());
+        let groups = sizes.len() as u64 - 1;
         with_offsets!(graph.offsets, offsets => {
             kernel::join_groups(
-                *self, shape, n, offsets, graph.indices, graph.values, before, groups, sizes, group,
+                *self, shape, n, log_lanes, offsets, graph.indices, graph.values, before, groups, sizes, group,
             )
         })
     }

@@ -76,6 +76,9 @@ pub(in crate::backend::cuda) const LENGTHS_OF_CLASSES: [u32; 5] = [32, 64, 128, 
 /// Number of lanes that process a node, or the products of a row.
 const NODE_LANES: u32 = 8;
 
+/// If rows have that many entries, a lane of a node reads about this many.
+const ENTRIES_A_LANE: usize = 4;
+
 /// Warps per block in which each warp inverts a small dense matrix.
 const WARPS: u32 = 4;
 /// Number of slots of a block's table, and the maximum number of products of a row that uses it.
@@ -263,6 +266,12 @@ pub(in crate::backend::cuda) fn row_threads(chip: Chip, rows: usize) -> Shape {
 /// Returns a launch with several lanes of a warp per node or row.
 pub(in crate::backend::cuda) fn node_lanes(chip: Chip, nodes: usize) -> Shape {
     striding(chip, nodes, NODE_LANES, THREADS).class(ONE_CLASS)
+}
+
+/// Returns the logarithm of the number of lanes that share a node with `mean` neighbours, in steps where lanes read
+/// neighbouring entries of a row.
+pub(in crate::backend::cuda) fn log_node_lanes(mean: usize) -> u32 {
+    if mean < SHARED_FROM { 0 } else { (mean / ENTRIES_A_LANE).min(32).ilog2() }
 }
 
 /// Returns a launch with a thread per row, for classical coarsening.
