@@ -339,7 +339,7 @@ impl CoarseningSteps for Cuda {
     }
 
     fn row_norms<V: Scalar>(&self, a: CsrParts<'_, V, Self>, norms: &mut Slice<V::Real>) -> Result<()> {
-        let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
+        let (shape, n) = (tuning::row_entries(self.0.chip, a.rows + 1, a.values.len()), a.rows as u64);
         kernel::row_norms::<V>(*self, shape, n, a.offsets, a.values, norms)
     }
 
@@ -375,7 +375,7 @@ impl CoarseningSteps for Cuda {
         right: &Slice<V>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
+        let (shape, n) = (tuning::node_lanes(self.0.chip, a.rows), a.rows as u64);
         kernel::scaled_values::<V>(*self, shape, n, a.offsets, a.indices, a.values, left, right, values)
     }
 
@@ -400,7 +400,7 @@ impl CoarseningSteps for Cuda {
         scales: &Slice<f64>,
         weights: &mut Slice<f32>,
     ) -> Result<()> {
-        let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
+        let (shape, n) = (tuning::node_lanes(self.0.chip, a.rows), a.rows as u64);
         kernel::scaled_magnitudes::<V>(*self, shape, n, a.offsets, a.indices, a.values, scales, weights)
     }
 
