@@ -240,10 +240,10 @@ impl ClassicalSteps for Cuda {
         let (cuda, n) = (*self, a.rows);
         let (numbers, count) = coarse_unknowns::<T>(cuda, strong, influences)?;
         let mut wide = Wide::<T>::new(cuda, n, weights)?;
-        // A second launch with larger tables is only for the few rows with many unknowns around them.
-        for large in [false, true] {
+        // Later launches with larger tables are only for the few rows with many unknowns around them.
+        let shapes = tuning::classical_lanes(cuda.0.chip, n, a.indices.len() / n.max(1), weights);
+        for (number, shape) in shapes.enumerate() {
             let mut beyond = cuda.zeros::<u32>(1)?;
-            let shape = tuning::classical_warps(cuda.0.chip, n, large);
             alike(cuda, a.offsets, strong.offsets, |offsets, starts| {
                 kernel::extended_rows(
                     cuda,
@@ -256,7 +256,7 @@ impl ClassicalSteps for Cuda {
                     strong.indices,
                     &numbers,
                     weights as u32,
-                    u32::from(large),
+                    u32::from(number > 0),
                     &mut wide.lengths,
                     &mut wide.columns,
                     &mut wide.values,

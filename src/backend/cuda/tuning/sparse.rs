@@ -94,10 +94,11 @@ const WORDS: u32 = 8192;
 /// 13.5 with 2).
 const PARTS: u32 = 8;
 
-/// Number of coarse unknowns around a row for which a warp has places, and threads of a block. With 128 places, blocks
-/// fill a multiprocessor; on levels below the finest, rows rarely need more.
-const CLASSICAL: [(u32, u32); 2] = [(128, 128), (1024, 32)];
-pub(in crate::backend::cuda) const CLASSICAL_UNITS: [u32; 2] = [1, 2];
+/// Number of coarse unknowns around a row for which there are places, lanes that share the row and keep a weight each,
+/// and threads of a block. Rows of grids have 7 entries and about 10 coarse unknowns around them; on levels below the
+/// finest, rows rarely need more than 128 places. Rows that share a warp wait for memory at the same time.
+const CLASSICAL: [Table; 3] = [(8, 64, 128), (16, 128, 128), (32, 1024, 32)];
+pub(in crate::backend::cuda) const CLASSICAL_UNITS: [u32; 3] = [1, 2, 3];
 
 /// Threads of a block in which each takes a group of unknowns: there are some thousands of groups, and each waits for its
 /// memory.
@@ -116,8 +117,8 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "coarsen.cu" => vec![("THREADS", THREADS)],
         "near_null.cu" => vec![("THREADS", NEAR_NULL_THREADS)],
         "classical.cu" => {
-            let (places, threads) = CLASSICAL[unit.size_class().saturating_sub(1) as usize];
-            vec![("THREADS", threads), ("PLACES", places)]
+            let (lanes, places, threads) = CLASSICAL[unit.size_class().saturating_sub(1) as usize];
+            vec![("THREADS", threads), ("PLACES", places), ("GROUP", lanes)]
         }
         "group_inverses.cu" => vec![
             ("THREADS", THREADS),
@@ -276,7 +277,7 @@ pub(in crate::backend::cuda) fn log_node_lanes(mean: usize) -> u32 {
 
 /// Returns a launch with a thread per row, for classical coarsening.
 pub(in crate::backend::cuda) fn classical_rows(chip: Chip, rows: usize) -> Shape {
-    striding(chip, rows, 1, CLASSICAL[0].1).class(CLASSICAL_UNITS[0])
+    striding(chip, rows, 1, CLASSICAL[0].2).class(CLASSICAL_UNITS[0])
 }
 
 /// Returns a launch with a thread per row or group of unknowns, for near-null vectors.
@@ -284,9 +285,21 @@ pub(in crate::backend::cuda) fn near_null_rows(chip: Chip, rows: usize) -> Shape
     striding(chip, rows, 1, NEAR_NULL_THREADS).class(ONE_CLASS)
 }
 
-/// Returns a launch with a warp per row, for the interpolation of classical coarsening with small or large tables.
-pub(in crate::backend::cuda) fn classical_warps(chip: Chip, rows: usize, large: bool) -> Shape {
-    striding(chip, rows, 32, CLASSICAL[usize::from(large)].1).class(CLASSICAL_UNITS[usize::from(large)])
+/// Returns the launches for the interpolation of classical coarsening with at most `weights` entries a row, if rows of A
+/// have `mean` entries: each is for the rows for which those before had too few places.
+pub(in crate::backend::cuda) fn classical_lanes(
+    chip: Chip,
+    rows: usize,
+    mean: usize,
+    weights: usize,
+) -> impl Iterator<Item = Shape> {
+    let fits = move |&(lanes, ..): &Table| {
+        lanes as usize >= weights && (lanes > CLASSICAL[0].0 || mean < SHARED_FROM)
+    };
+    let first = CLASSICAL.iter().position(fits).unwrap_or(CLASSICAL.len() - 1);
+    let of =
+        move |(&(lanes, _, threads), class): (&Table, u32)| striding(chip, rows, lanes, threads).class(class);
+    CLASSICAL.iter().zip(CLASSICAL_UNITS).skip(first).map(of)
 }
 
 /// Returns a launch with a thread per row, for blocks that load `A_THREAD` entries per thread to shared memory at a
