@@ -81,54 +81,67 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// Unknowns that influence no other are fine. `undecided` is zero before.
+// Counts the unknowns that each one influences; the counts are zero before.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    coarse_start(u64 n, const J* influences, u32* state, u32* chosen, u32* undecided) {
+    influence_counts(u64 entries, const u32* dependences, u32* counts) {
+    EACH(e, entries) atomicAdd(counts + dependences[e], 1u);
+}
+
+// Unknowns that influence no other are fine. `undecided` is zero before. Rounds are numbered from 1.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    coarse_start(u64 n, const u32* counts, u32* state, u32* lost, u32* undecided) {
     u32 count = 0;
     EACH(i, n) {
-        const bool open = influences[i] < influences[i + 1];
+        const bool open = counts[i] > 0;
         state[i] = open ? UNDECIDED : FINE;
-        chosen[i] = 0;
+        lost[i] = 0;
         count += open;
     }
     count = warp_sum(count);
     if (lane_id() == 0 && count) atomicAdd(undecided, count);
 }
 
-// chosen[i] = 1 if i is undecided and has the largest measure among its undecided neighbours.
+// Of two undecided unknowns, one of which depends on the other, the one with the smaller measure loses the round. All
+// threads that write to an element write the same.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    coarse_choose(u64 n, const J* starts, const u32* dependences, const J* influence_starts, const u32* influences,
-                  const u32* state, u32* chosen) {
-    const auto measure = [=](u64 i) { return u64(influence_starts[i + 1] - influence_starts[i]) << 32 | mixed(i) >> 32; };
+    coarse_compare(u64 n, const J* starts, const u32* dependences, const u32* counts, const u32* state, u32 round,
+                   u32* lost) {
+    const auto measure = [=](u64 i) { return u64(counts[i]) << 32 | mixed(i) >> 32; };
     EACH(i, n) {
         if (state[i] != UNDECIDED) continue;
         const u64 own = measure(i);
-        bool largest = true;
-        const auto beside = [&](u32 j) {
-            if (state[j] != UNDECIDED) return;
+        for (u64 at = starts[i]; at < starts[i + 1]; at++) {
+            const u32 j = dependences[at];
+            if (state[j] != UNDECIDED) continue;
             const u64 other = measure(j);
-            largest = largest && (other < own || (other == own && j <= i));
-        };
-        for (u64 at = starts[i]; at < starts[i + 1] && largest; at++) beside(dependences[at]);
-        for (u64 at = influence_starts[i]; at < influence_starts[i + 1] && largest; at++) beside(influences[at]);
-        chosen[i] = largest;
+            lost[other < own || (other == own && j < i) ? j : i] = round;
+        }
     }
 }
 
-// Chosen unknowns become coarse, and undecided ones that depend on a chosen one become fine; the others are counted in
-// `undecided`.
+// Undecided unknowns that have not lost the round become coarse, and those that depend on one of these become fine; the
+// others are counted in `undecided`. An unknown that is coarse already when another looks at it has become so in this
+// round: those that depend on one of an earlier round are decided.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    coarse_decide(u64 n, const J* starts, const u32* dependences, const u32* chosen, u32* state, u32* undecided) {
+    coarse_decide(u64 n, const J* starts, const u32* dependences, const u32* lost, u32 round, u32* state, u32* undecided) {
     u32 count = 0;
     EACH(i, n) {
         if (state[i] != UNDECIDED) continue;
+        const bool chosen = lost[i] != round;
         bool depends = false;
-        for (u64 at = starts[i]; at < starts[i + 1] && !depends; at++) depends = chosen[dependences[at]];
-        state[i] = chosen[i] ? COARSE : depends ? FINE : UNDECIDED;
-        count += !chosen[i] && !depends;
+        for (u64 at = starts[i]; at < starts[i + 1] && !depends && !chosen; at++) {
+            const u32 j = dependences[at], there = state[j];
+            depends = there == COARSE || (there == UNDECIDED && lost[j] != round);
+        }
+        if (chosen || depends) state[i] = chosen ? COARSE : FINE;
+        count += !chosen && !depends;
     }
     count = warp_sum(count);
     if (lane_id() == 0 && count) atomicAdd(undecided, count);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) coarse_flags(u64 n, const u32* state, u32* flags) {
+    EACH(i, n + 1) flags[i] = i < n && state[i] == COARSE;
 }
 
 // numbers[i] = places[i] for coarse unknowns, NONE for others.

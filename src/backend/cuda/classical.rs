@@ -5,7 +5,7 @@ use super::slice::Slice;
 use super::sparse::alike;
 use super::{Cuda, tuning};
 use crate::backend::{
-    Backend, ClassicalSteps, CsrArrays, CsrParts, Offsets, OffsetsRef, Primitives, offsets_of,
+    Backend, ClassicalSteps, CsrArrays, CsrParts, CsrPattern, Offsets, OffsetsRef, Primitives, offsets_of,
 };
 use crate::error::Result;
 use crate::scalar::Scalar;
@@ -52,27 +52,21 @@ mod kernel {
     }
     kernels! {
         "classical.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, starts as TARGET);
-        fn coarse_start(
-            n: u64,
-            starts: OffsetsRef<'_, Cuda>,
-            state: &mut Slice<u32>,
-            chosen: &mut Slice<u32>,
-            undecided: &mut Slice<u32>,
-        );
-        fn coarse_choose(
+        fn coarse_compare(
             n: u64,
             starts: OffsetsRef<'_, Cuda>,
             dependences: &Slice<u32>,
-            influence_starts: OffsetsRef<'_, Cuda>,
-            influences: &Slice<u32>,
+            counts: &Slice<u32>,
             state: &Slice<u32>,
-            chosen: &mut Slice<u32>,
+            round: u32,
+            lost: &mut Slice<u32>,
         );
         fn coarse_decide(
             n: u64,
             starts: OffsetsRef<'_, Cuda>,
             dependences: &Slice<u32>,
-            chosen: &Slice<u32>,
+            lost: &Slice<u32>,
+            round: u32,
             state: &mut Slice<u32>,
             undecided: &mut Slice<u32>,
         );
@@ -98,6 +92,15 @@ mod kernel {
     }
     kernels! {
         "classical.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, "u32" as TARGET);
+        fn influence_counts(entries: u64, dependences: &Slice<u32>, counts: &mut Slice<u32>);
+        fn coarse_start(
+            n: u64,
+            counts: &Slice<u32>,
+            state: &mut Slice<u32>,
+            lost: &mut Slice<u32>,
+            undecided: &mut Slice<u32>,
+        );
+        fn coarse_flags(n: u64, state: &Slice<u32>, flags: &mut Slice<u32>);
         fn coarse_numbers(
             n: u64,
             state: &Slice<u32>,
@@ -134,56 +137,39 @@ impl<T: Scalar> Wide<T> {
     }
 }
 
+/// Returns whether the host checks after this round if all unknowns are decided. It must then wait for the device. A
+/// superfluous round takes less time than a wait and changes nothing.
+fn asked_after(round: u32) -> bool {
+    round >= 4 && round.is_multiple_of(2)
+}
+
 /// Returns the number of each coarse unknown (`u32::MAX` for others), and how many coarse unknowns there are.
 fn coarse_unknowns<T: Scalar>(
     cuda: Cuda,
-    depends: CsrParts<'_, f32, Cuda>,
-    influences: CsrParts<'_, f32, Cuda>,
+    depends: CsrPattern<'_, Cuda>,
 ) -> Result<(<Cuda as Backend>::Vec<u32>, usize)> {
-    let n = depends.rows;
+    let (n, starts, columns) = (depends.rows, depends.offsets, depends.indices);
     let (rows, shape) = (n as u64, || tuning::classical_rows(cuda.0.chip, n + 1));
-    let (mut state, mut chosen) = (cuda.buffer::<u32>(n)?, cuda.buffer::<u32>(n)?);
+    let mut counts = cuda.zeros::<u32>(n)?;
+    let of_entries = tuning::classical_rows(cuda.0.chip, columns.len());
+    kernel::influence_counts::<T>(cuda, of_entries, columns.len() as u64, columns, &mut counts)?;
+    let (mut state, mut lost) = (cuda.buffer::<u32>(n)?, cuda.buffer::<u32>(n)?);
     let mut undecided = cuda.zeros::<u32>(1)?;
-    kernel::coarse_start::<T>(
-        cuda,
-        shape(),
-        rows,
-        influences.offsets,
-        &mut state,
-        &mut chosen,
-        &mut undecided,
-    )?;
-    while cuda.value(&undecided)? > 0 {
-        let (starts, columns) = (depends.offsets, depends.indices);
-        let (of_others, others) = (influences.offsets, influences.indices);
-        kernel::coarse_choose::<T>(
-            cuda,
-            shape(),
-            rows,
-            starts,
-            columns,
-            of_others,
-            others,
-            &state,
-            &mut chosen,
-        )?;
+    kernel::coarse_start::<T>(cuda, shape(), rows, &counts, &mut state, &mut lost, &mut undecided)?;
+    for round in 1.. {
+        kernel::coarse_compare::<T>(cuda, shape(), rows, starts, columns, &counts, &state, round, &mut lost)?;
         cuda.fill(0, &mut undecided)?;
-        kernel::coarse_decide::<T>(
-            cuda,
-            shape(),
-            rows,
-            starts,
-            columns,
-            &chosen,
-            &mut state,
-            &mut undecided,
-        )?;
+        let left = &mut undecided;
+        kernel::coarse_decide::<T>(cuda, shape(), rows, starts, columns, &lost, round, &mut state, left)?;
+        if asked_after(round) && cuda.value(&undecided)? == 0 {
+            break;
+        }
     }
-    let (mut flags, mut places) = (cuda.zeros::<u32>(n + 1)?, cuda.buffer::<u32>(n + 1)?);
-    cuda.copy(&chosen, Cuda::part_mut(&mut flags, 0..n))?;
+    let (mut flags, mut places) = (cuda.buffer::<u32>(n + 1)?, cuda.buffer::<u32>(n + 1)?);
+    kernel::coarse_flags::<T>(cuda, shape(), rows, &state, &mut flags)?;
     cuda.exclusive_scan(&flags, &mut places)?;
     let count = cuda.value(Cuda::part(&places, n..n + 1))? as usize;
-    let mut numbers = chosen;
+    let mut numbers = lost;
     kernel::coarse_numbers::<T>(cuda, shape(), rows, &state, &places, &mut numbers)?;
     Ok((numbers, count))
 }
@@ -233,12 +219,11 @@ impl ClassicalSteps for Cuda {
     fn extended_interpolation<T: Scalar>(
         &self,
         a: CsrParts<'_, T, Self>,
-        strong: CsrParts<'_, f32, Self>,
-        influences: CsrParts<'_, f32, Self>,
+        strong: CsrPattern<'_, Self>,
         weights: usize,
     ) -> Result<Option<(CsrArrays<T, Self>, usize)>> {
         let (cuda, n) = (*self, a.rows);
-        let (numbers, count) = coarse_unknowns::<T>(cuda, strong, influences)?;
+        let (numbers, count) = coarse_unknowns::<T>(cuda, strong)?;
         let mut wide = Wide::<T>::new(cuda, n, weights)?;
         // Later launches with larger tables are only for the few rows with many unknowns around them.
         let shapes = tuning::classical_lanes(cuda.0.chip, n, a.indices.len() / n.max(1), weights);
