@@ -35,6 +35,22 @@ template <typename G> struct Row {
     u32 length;
     // Whether these are the first entries of the row, and the last.
     bool first, last;
+    // A lane takes every `lanes`-th entry: 1, or 32 for a piece, of which all lanes of a warp take some.
+    u32 lanes;
+
+    DEVICE u32 own() const { return lanes == 1 ? 0 : lane_id(); }
+    // Calls `add` with a value of each entry in the order of entries.
+    template <typename F, typename A> DEVICE void in_order(F value_of, A add) const {
+        if (lanes == 1) {
+            for (u32 at = 0; at < length; at++) add(value_of(at));
+            return;
+        }
+        for (u32 tile = 0; tile < length; tile += 32) {
+            const auto value = tile + lane_id() < length ? value_of(tile + lane_id()) : decltype(value_of(0))();
+            const u32 count = min(32u, length - tile);
+            for (u32 k = 0; k < count; k++) add(shuffle(value, k));
+        }
+    }
 
     DEVICE G there(u32 at) const { return near ? near[at] : far[columns[at]]; }
 };
@@ -44,17 +60,17 @@ template <typename G> struct Row {
 // memory first, along with the elements of `far` at their columns, so that lanes read neighbouring addresses and a
 // thread does not wait for one entry after another. `columns`, `values` and `far` may be null. A block takes as many
 // rows at a time as fit according to the mean length, and fewer if they are longer than that. A single row that does
-// not fit comes to the same thread piece by piece, in a tile that is not near; without PIECES, it is read from global
-// memory.
+// not fit comes to the lanes of a warp piece by piece, in a tile that is not near; without PIECES, a thread reads it
+// from global memory.
 template <u32 PLACES = ROOM, bool PIECES = false, typename O, typename G, typename A, typename F, typename B>
 DEVICE void each_row(u64 n, const O* offsets, const u32* columns, const T* values, const G* far, A before, F of_row,
                      B behind) {
     __shared__ u32 near_columns[PLACES];
     __shared__ T near_values[PLACES];
     __shared__ G near_there[PLACES];
-    // A multiple of 8; an eighth of the room is reserved for tiles whose rows are longer than the mean.
-    const u64 all = offsets[n], fit = u64(PLACES) * n / 8 * 7 / (all + 1) / 8 * 8;
-    const u32 most = u32(min(u64(THREADS), max(u64(8), fit)));
+    // A multiple of 8 if rows are short; an eighth of the room is reserved for tiles whose rows are longer than the mean.
+    const u64 all = offsets[n], fit = max(u64(1), u64(PLACES) * n / 8 * 7 / (all + 1));
+    const u32 most = u32(min(u64(THREADS), fit < 8 ? fit : fit / 8 * 8));
     for (u64 first = u64(blockIdx.x) * most; first < n; first += u64(gridDim.x) * most) {
         const u64 last = min(first + most, n), entries = offsets[last] - offsets[first];
         u32 rows = most;
@@ -79,10 +95,10 @@ DEVICE void each_row(u64 n, const O* offsets, const u32* columns, const T* value
                         const u64 next = min(here + PLACES, behind_row);
                         bring(here, next);
                         __syncthreads();
-                        if (threadIdx.x == 0)
+                        if (threadIdx.x < 32)
                             of_row(i,
                                    Row<G>{near_columns, near_values, far, far ? near_there : nullptr, u32(next - here),
-                                          here == start, next == behind_row},
+                                          here == start, next == behind_row, 32},
                                    tile);
                         __syncthreads();
                         here = next;
@@ -101,7 +117,7 @@ DEVICE void each_row(u64 n, const O* offsets, const u32* columns, const T* value
                 of_row(i,
                        Row<G>{(tile.near ? near_columns : columns) + place, (tile.near ? near_values : values) + place,
                               far, tile.near && far ? near_there + place : nullptr, u32(offsets[i + 1] - start), true,
-                              true},
+                              true, 1},
                        tile);
             }
             __syncthreads();
@@ -137,12 +153,18 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     R most = 0;
     const auto of_row = [&](u64 i, const Row<u8>& row, const Tile&) {
         if (row.first) most = 0;
-        for (u32 at = 0; at < row.length; at++)
+        for (u32 at = row.own(); at < row.length; at += row.lanes)
             if (row.columns[at] != i) {
                 const R size = magnitude(row.values[at]);
                 if (size > most) most = size;
             }
-        if (row.last) largest[i] = most;
+        if (!row.last) return;
+        if (row.lanes > 1)
+            for (u32 with = 16; with; with /= 2) {
+                const R other = shuffle_xor(most, with);
+                if (other > most) most = other;
+            }
+        if (row.own() == 0) largest[i] = most;
     };
     each_row<ROOM, true>(n, offsets, columns, values, static_cast<const u8*>(nullptr), Nothing(), of_row, Nothing());
 }
@@ -165,9 +187,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         if (row.first) strong = 0;
         // A hub (a vertex of high degree) has an infinite largest coupling, and no strong couplings.
         if (finite(own))
-            for (u32 at = 0; at < row.length; at++)
+            for (u32 at = row.own(); at < row.length; at += row.lanes)
                 strong += row.columns[at] != i && is_strong(threshold, own, row.there(at), row.values[at]);
-        if (row.last) lengths[i] = strong;
+        if (!row.last) return;
+        if (row.lanes > 1) strong = warp_sum(strong);
+        if (row.own() == 0) lengths[i] = strong;
     };
     each_row<ROOM, true>(n, offsets, columns, values, largest, Nothing(), of_row, Nothing());
 }
@@ -180,7 +204,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     u64 place = 0;
     const auto of_row = [&](u64 i, const Row<R>& row, const Tile& tile) {
         const R own = largest[i];
-        if (!finite(own)) return;
+        if (!finite(own) || row.own() > 0) return;
         u32* const to = tile.near ? near_neighbours : neighbours;
         f32* const weight_to = tile.near ? near_weights : weights;
         if (row.first) place = starts[i] - (tile.near ? u64(starts[tile.from]) : 0);
@@ -387,8 +411,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) row_norms(u64 n, const I* 
     R sum = 0;
     const auto of_row = [&](u64 i, const Row<u8>& row, const Tile&) {
         if (row.first) sum = 0;
-        for (u32 at = 0; at < row.length; at++) sum += abs2(row.values[at]);
-        if (!row.last) return;
+        row.in_order([&](u32 at) { return abs2(row.values[at]); }, [&](R square) { sum += square; });
+        if (!row.last || row.own() > 0) return;
         norms[i] = sqrt(sum);
         if (sum >= SAFE_SQUARE && sum <= LARGE_SQUARE) return;
         // Squares of these entries overflow, or lose digits to underflow.
@@ -451,12 +475,16 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const auto of_row = [&](u64 i, const Row<f64>& row, const Tile&) {
         const f64 own = scales[i];
         if (row.first) sum = strongest = 0;
-        for (u32 at = 0; at < row.length; at++) {
-            const f64 scaled = f64(magnitude(row.values[at])) * row.there(at);
-            sum += scaled;
-            if (row.columns[at] != i) strongest = max(strongest, scaled * own);
-        }
+        const auto scaled = [&](u32 at) {
+            const f64 size = f64(magnitude(row.values[at])) * row.there(at);
+            if (row.columns[at] != i) strongest = max(strongest, size * own);
+            return size;
+        };
+        row.in_order(scaled, [&](f64 size) { sum += size; });
         if (!row.last) return;
+        if (row.lanes > 1)
+            for (u32 with = 16; with; with /= 2) strongest = max(strongest, shuffle_xor(strongest, with));
+        if (row.own() > 0) return;
         count += strongest > threshold;
         const R inverse = R(own / sum);
         sums[i] = finite(inverse) ? inverse : R(0);
