@@ -210,12 +210,8 @@ impl Dealt {
 
 /// Checks that no column is 2^32 - 1, which marks a free slot of a hash table.
 fn check_columns(columns: usize) -> Result<()> {
-    if columns > u32::MAX as usize {
-        return Err(Error::Unsupported(
-            "a product of sparse matrices with 2^32 columns on a device; use the cpu".into(),
-        ));
-    }
-    Ok(())
+    let what = "a product of sparse matrices with 2^32 columns on a device; use the cpu";
+    if columns > u32::MAX as usize { Err(Error::Unsupported(what.into())) } else { Ok(()) }
 }
 
 /// Returns a copy of the offsets as 64-bit integers.
@@ -532,7 +528,8 @@ impl SparseProducts for Cuda {
         a: CsrParts<'_, V, Self>,
         b: CsrParts<'_, V, Self>,
         known: Option<(OffsetsRef<'_, Self>, usize)>,
-    ) -> Result<CsrArrays<V, Self>> {
+        most: usize,
+    ) -> Result<Option<CsrArrays<V, Self>>> {
         check_columns(b.columns)?;
         alike(*self, a.offsets, b.offsets, |of_a, of_b| {
             let (a, b) = ((of_a, &a), (of_b, &b));
@@ -540,13 +537,15 @@ impl SparseProducts for Cuda {
                 Some((offsets, entries)) => (None, offsets.copied(self)?, entries),
                 None => {
                     let (lengths, dealt) = lengths(*self, a, b)?;
-                    let (offsets, entries) = offsets_of(self, &lengths)?;
-                    (dealt, offsets, entries)
+                    offsets_of(self, &lengths).map(|(offsets, entries)| (dealt, offsets, entries))?
                 }
             };
+            if entries > most {
+                return Ok(None);
+            }
             let (mut indices, mut values) = (self.buffer(entries)?, self.buffer(entries)?);
             rows_of_product(*self, dealt, a, b, offsets.as_ref(), Columns::New(&mut indices), &mut values)?;
-            Ok((offsets, indices, values))
+            Ok(Some((offsets, indices, values)))
         })
     }
 

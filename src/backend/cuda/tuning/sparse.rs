@@ -293,8 +293,8 @@ pub(in crate::backend::cuda) fn classical_lanes(
     mean: usize,
     weights: usize,
 ) -> impl Iterator<Item = Shape> {
-    let fits = move |&(lanes, ..): &Table| {
-        lanes as usize >= weights && (lanes > CLASSICAL[0].0 || mean < SHARED_FROM)
+    let fits = move |&(lanes, places, _): &Table| {
+        lanes as usize >= weights && (places > CLASSICAL[0].1 || mean < SHARED_FROM)
     };
     let first = CLASSICAL.iter().position(fits).unwrap_or(CLASSICAL.len() - 1);
     let of =
