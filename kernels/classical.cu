@@ -44,6 +44,7 @@ DEVICE T diagonal_of(u64 i, const I* offsets, const u32* columns, const T* value
 
 // The number of modulus one whose product with the diagonal is positive; zero for zero.
 DEVICE T phase_of(T diagonal) {
+    if constexpr (sizeof(T) == sizeof(R)) return from_real<T>(R(real_part(diagonal) > 0) - R(real_part(diagonal) < 0));
     const R size = magnitude(diagonal);
     return size > 0 ? divide(conj(diagonal), from_real<T>(size)) : T();
 }
@@ -276,13 +277,14 @@ DEVICE void set_weights(const Level& level, u32 i, bool takes, Around& around) {
         const u32 entries = averaged ? level.length(j) : 0;
         const T phase = averaged ? phase_of(diagonal_of(j, level.offsets, level.columns, level.values)) : T();
         for (u32 k = 0; k < GROUP && __any_sync(ALL, tile + k < length); k++) {
-            const bool other = from_lane(u32(j != i), k), of_mean = from_lane(u32(averaged), k);
-            const u32 to = from_lane(place, k), of_k = from_lane(entries, k);
+            const u32 kind = from_lane(u32(j != i) + 2 * u32(averaged), k), to = from_lane(place, k);
+            const bool other = kind > 0, of_mean = kind > 1;
             const T entry = from_lane(value, k);
             if (to != NONE && lane == 0) around.weights[to] = around.weights[to] + entry;
             __syncwarp();
             T more = entry;
             if (__any_sync(ALL, of_mean)) {
+                const u32 of_k = from_lane(entries, k);
                 const T of_row = add_mean(level, i, from_lane(row, k), of_k, from_lane(phase, k), entry, around);
                 if (of_mean) more = of_row;
             }
