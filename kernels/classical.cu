@@ -1,8 +1,8 @@
 // Classical coarsening: strong dependences, the choice of coarse unknowns, and the interpolation extended+i.
 // src/multigrid/classical.rs and extended.rs describe each step; results have the bits of the host.
 //
-// One thread takes a row; for the interpolation GROUP lanes of a warp do. They collect the coarse unknowns C_i around row
-// i in a hash table, which gives each its place in a list:
+// One thread takes a row; for the strong dependences and the interpolation GROUP lanes of a warp do. For the latter they
+// collect the coarse unknowns C_i around row i in a hash table, which gives each its place in a list:
 //
 //     list      coarse unknowns in the order in which the host finds them
 //     weights   one for each, summed in the order of the entries of row i and of its neighbours' rows
@@ -12,8 +12,8 @@
 //
 // Bytes moved: A and the dependences once, and the rows of the neighbours from the caches.
 //
-// Constants: SCALAR, OFFSET (of A), TARGET (of the dependences and the result), PLACES (in a list), GROUP (lanes per row
-// of the interpolation), THREADS.
+// Constants: SCALAR, OFFSET (of A), TARGET (of the dependences and the result), PLACES (in a list), GROUP (lanes per
+// row), THREADS.
 #include "columns.cuh"
 #include "hash_table.cuh"
 #include "lanes_of_row.cuh"
@@ -51,35 +51,56 @@ DEVICE T phase_of(T diagonal) {
 
 DEVICE R signed_by(T phase, T value) { return real_part(value * phase); }
 
-// Calls `each(column)` for the columns on which row i depends strongly.
-template <typename F>
-DEVICE void each_dependence(u64 i, const I* offsets, const u32* columns, const T* values, R threshold, F each) {
-    const T phase = phase_of(diagonal_of(i, offsets, columns, values));
+// The size of couplings from which on row i depends strongly on a column. If there is none, all are smaller. The lanes that
+// share a row take neighbouring entries, and all lanes of the warp call this.
+DEVICE R least_strong(u64 i, u64 begin, u64 end, T phase, const u32* columns, const T* values, R threshold) {
     R largest = 0;
-    for (u64 at = offsets[i]; at < offsets[i + 1]; at++)
+    for (u64 at = begin + lane_of_row(); at < end; at += GROUP)
         if (columns[at] != i) largest = max(largest, -signed_by(phase, values[at]));
-    if (!(largest > 0)) return;
-    const R least = max(threshold * largest, SMALLEST);
-    for (u64 at = offsets[i]; at < offsets[i + 1]; at++)
-        if (columns[at] != i && -signed_by(phase, values[at]) >= least) each(columns[at]);
+#pragma unroll
+    for (u32 with = GROUP / 2; with; with /= 2) largest = max(largest, shuffle_xor(largest, with));
+    return max(threshold * largest, SMALLEST);
+}
+
+// Calls `each(i, begin, end, phase, least)` for all rows, which lanes share.
+template <typename F>
+DEVICE void each_strong_row(u64 n, const I* offsets, const u32* columns, const T* values, R threshold, F each) {
+    constexpr u32 ROWS = THREADS / GROUP;
+    for (u64 first = u64(blockIdx.x) * ROWS + threadIdx.x / 32 * (32 / GROUP); first < n; first += u64(gridDim.x) * ROWS) {
+        const u64 i = first + lane_id() / GROUP;
+        const u64 begin = i < n ? u64(offsets[i]) : 0, end = i < n ? u64(offsets[i + 1]) : 0;
+        const T phase = i < n ? phase_of(diagonal_of(i, offsets, columns, values)) : T();
+        each(i, begin, end, phase, least_strong(i, begin, end, phase, columns, values, threshold));
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     dependence_lengths(u64 n, const I* offsets, const u32* columns, const T* values, R threshold, u32* lengths) {
-    EACH(i, n + 1) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) lengths[n] = 0;
+    each_strong_row(n, offsets, columns, values, threshold, [=](u64 i, u64 begin, u64 end, T phase, R least) {
         u32 count = 0;
-        if (i < n) each_dependence(i, offsets, columns, values, threshold, [&](u32) { count++; });
-        lengths[i] = count;
-    }
+        for (u64 at = begin + lane_of_row(); at < end; at += GROUP)
+            count += columns[at] != i && -signed_by(phase, values[at]) >= least;
+#pragma unroll
+        for (u32 with = GROUP / 2; with; with /= 2) count += shuffle_xor(count, with);
+        if (i < n && lane_of_row() == 0) lengths[i] = count;
+    });
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     dependence_entries(u64 n, const I* offsets, const u32* columns, const T* values, R threshold, const J* starts,
                        u32* dependences) {
-    EACH(i, n) {
-        u64 place = starts[i];
-        each_dependence(i, offsets, columns, values, threshold, [&](u32 j) { dependences[place++] = j; });
-    }
+    each_strong_row(n, offsets, columns, values, threshold, [=](u64 i, u64 begin, u64 end, T phase, R least) {
+        u64 place = i < n ? u64(starts[i]) : 0;
+        for (u64 tile = begin; __any_sync(ALL, tile < end); tile += GROUP) {
+            const u64 at = tile + lane_of_row();
+            const u32 j = at < end ? columns[at] : 0;
+            const bool strong = at < end && j != i && -signed_by(phase, values[at]) >= least;
+            const u32 votes = votes_of_row(strong);
+            if (strong) dependences[place + __popc(votes & ((1u << lane_of_row()) - 1))] = j;
+            place += __popc(votes);
+        }
+    });
 }
 
 // Counts the unknowns that each one influences; the counts are zero before.

@@ -184,7 +184,7 @@ impl ClassicalSteps for Cuda {
         strength: f64,
     ) -> Result<(Offsets<Self>, Self::Vec<u32>)> {
         let (cuda, n, threshold) = (*self, a.rows, T::Real::from_f64(strength));
-        let shape = || tuning::classical_rows(cuda.0.chip, n + 1);
+        let shape = || tuning::strong_lanes(cuda.0.chip, n);
         let mut lengths = cuda.buffer::<u32>(n + 1)?;
         let CsrParts { offsets, indices, values, .. } = a;
         kernel::dependence_lengths(

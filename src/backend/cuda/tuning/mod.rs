@@ -72,7 +72,7 @@ pub(super) use sparse::{
     ONE_CLASS, ROW_UNITS, SMOOTHED_UNITS, SORTED_CLASSES, TOO_FEW, block_lengths, block_of_rows,
     classical_lanes, classical_rows, group_blocks, group_rows, known_values, log_node_lanes, long_values,
     merged_rows, most_sorted, near_null_rows, node_lanes, product_lengths, product_rows, row_entries,
-    row_threads, smoothed_rows, sorted_rows,
+    row_threads, smoothed_rows, sorted_rows, strong_lanes,
 };
 pub(super) use triangular::{TRIANGULAR, rows_in_turn, triangular};
 

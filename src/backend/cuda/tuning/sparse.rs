@@ -285,6 +285,11 @@ pub(in crate::backend::cuda) fn near_null_rows(chip: Chip, rows: usize) -> Shape
     striding(chip, rows, 1, NEAR_NULL_THREADS).class(ONE_CLASS)
 }
 
+/// Returns a launch with several lanes per row, for strong dependences.
+pub(in crate::backend::cuda) fn strong_lanes(chip: Chip, rows: usize) -> Shape {
+    striding(chip, rows, CLASSICAL[0].0, CLASSICAL[0].2).class(CLASSICAL_UNITS[0])
+}
+
 /// Returns the launches for the interpolation of classical coarsening with at most `weights` entries a row, if rows of A
 /// have `mean` entries: each is for the rows for which those before had too few places.
 pub(in crate::backend::cuda) fn classical_lanes(
