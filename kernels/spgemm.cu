@@ -54,17 +54,17 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 }
 
 // Classes by the known number of entries of a row of C, for rows that are not sorted; those of classes 1 to `sorted`
-// are. 0: none, or sorted. 1 to 5: at most a, b, c, d or e, which ascend. 6: more, or more than d with so many products
-// that one warp would take long.
+// are. 0: none, or sorted. 1 to 5: at most a, b, c, d or e, which ascend. 6: more, or, if such rows are to be `apart`, more
+// than d with so many products that one warp would take long.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    length_classes(u64 rows, const J* offsets, u32 sorted, u32 a, u32 b, u32 c, u32 d, u32 e, u32* classes,
+    length_classes(u64 rows, const J* offsets, u32 sorted, u32 apart, u32 a, u32 b, u32 c, u32 d, u32 e, u32* classes,
                    u32* counts) {
     __shared__ RowsOfClasses of_block;
     begin_counting(of_block);
     for (u64 row = u64(blockIdx.x) * THREADS + threadIdx.x; row < rows; row += u64(gridDim.x) * THREADS) {
         const u64 length = offsets[row + 1] - offsets[row];
         const u32 of_length = (length > 0) + (length > a) + (length > b) + (length > c) + (length > d) + (length > e);
-        const u32 own = classes[row] <= sorted ? 0 : classes[row] == 4 && of_length == 5 ? 6 : of_length;
+        const u32 own = classes[row] <= sorted ? 0 : apart && classes[row] == 4 && of_length == 5 ? 6 : of_length;
         classes[row] = own;
         atomicAdd(of_block.seen + own, 1u);
     }

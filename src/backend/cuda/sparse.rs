@@ -165,29 +165,31 @@ impl Dealt {
         }
         // Classes with few rows have been merged with the next class.
         let sorted = (1..MANY_PRODUCTS).rfind(|&class| !self.places[class].is_empty()).unwrap_or(0);
-        Self::by_length(cuda, of_rows, sorted, offsets).map(Some)
+        let apart = self.places[LONG_PRODUCTS].len() < tuning::MANY_LONG;
+        Self::by_length(cuda, of_rows, (sorted, apart), offsets).map(Some)
     }
 
     /// Classifies all rows by their number of entries in C, however many products they have.
     fn of_all_lengths(cuda: Cuda, rows: usize, offsets: OffsetsRef<'_, Cuda>) -> Result<Self> {
         let mut of_rows = cuda.buffer(rows)?;
         cuda.fill(MANY_PRODUCTS as u32, &mut of_rows)?;
-        Self::by_length(cuda, of_rows, 0, offsets)
+        Self::by_length(cuda, of_rows, (0, false), offsets)
     }
 
     /// Classifies rows by their number of entries in C, except those of class `sorted` and lower ones. `of_rows` has
-    /// the class of each row by its products.
+    /// the class of each row by its products. If they are to be `apart`, blocks share rows with very many products.
     fn by_length(
         cuda: Cuda,
         of_rows: DeviceVec<u32>,
-        sorted: usize,
+        (sorted, apart): (usize, bool),
         offsets: OffsetsRef<'_, Cuda>,
     ) -> Result<Self> {
         let (shape, rows) = (tuning::row_threads(cuda.0.chip, of_rows.len()), of_rows.len() as u64);
         let [a, b, c, d, e] = tuning::LENGTHS_OF_CLASSES;
         let mut classes = Classes { of_rows, counts: cuda.zeros(CLASSES)? };
         let Classes { of_rows, counts } = &mut classes;
-        kernel::length_classes(cuda, shape, rows, offsets, sorted as u32, a, b, c, d, e, of_rows, counts)?;
+        let (sorted, apart) = (sorted as u32, u32::from(apart));
+        kernel::length_classes(cuda, shape, rows, offsets, sorted, apart, a, b, c, d, e, of_rows, counts)?;
         Self::new(cuda, classes, (1, LONG_ROW), false)
     }
 

@@ -30,6 +30,7 @@ kernels! {
         rows: u64,
         offsets: OffsetsRef<'_, Cuda>,
         sorted: u32,
+        apart: u32,
         a: u32,
         b: u32,
         c: u32,

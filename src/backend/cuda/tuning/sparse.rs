@@ -70,6 +70,9 @@ pub(in crate::backend::cuda) const LENGTH_UNITS: [u32; 3] = [1, 2, 3];
 pub(in crate::backend::cuda) const ROW_UNITS: [u32; 11] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
 /// If a class has fewer rows than this, a separate launch for it takes as long as for many rows.
 pub(in crate::backend::cuda) const TOO_FEW: usize = 512;
+/// If this many rows have too many products for the table of a block, the warps that take one each fill a chip, so that
+/// only rows with too many entries for the table of a warp are shared by blocks.
+pub(in crate::backend::cuda) const MANY_LONG: usize = 1024;
 /// Maximum number of entries of a row of C for each class with a table.
 pub(in crate::backend::cuda) const LENGTHS_OF_CLASSES: [u32; 5] = [32, 64, 128, 256, 1024];
 
