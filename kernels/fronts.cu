@@ -8,7 +8,7 @@
 //     contribute     C - V E with all own columns together, by tiles
 //
 // A front of a symmetric or Hermitian matrix (`mirror`) has E = F^T or F^H, so only tiles on and below the diagonal are
-// computed, and the others are their mirror images.
+// computed, and what is above the diagonal is their mirror image.
 //
 // For solves, V and E within a group of blocks are replaced by those of the inverses of L and U, in halves that double:
 //
@@ -103,10 +103,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     each_of_tile(rows, n, sums, [=](u32 i, u32 j, T sum) { target[i + j * m] = sum; });
 }
 
-enum : u32 { GENERAL, SYMMETRIC, HERMITIAN };
-
-DEVICE T mirrored(T value, u32 mirror) { return mirror == HERMITIAN ? conj(value) : value; }
-
 // Finds a tile on or below the diagonal by its number: of `across` columns of tiles, column j has tiles j .. down. Two
 // columns, one from each end, have `both` tiles together.
 DEVICE void lower_tile(u32 tile, u32 across, u32 down, u32& row, u32& column) {
@@ -148,14 +144,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, sizeof(T) > 8 ? 1 : 2)
     T *target = e + end + top, sums[4][2][2];
     load_negated(target, stride, rows, columns, sums);
     add_product(room.stage, panel + u64(begin) * m + end + top, m, rows, e + begin, stride, columns, end - begin, sums);
-    each_of_tile(rows, columns, sums, [=](u32 i, u32 j, T sum) { target[i + j * stride] = -sum; });
     if (mirror) {
-        const u32 row = end + top, column = end + left;
         each_of_tile(rows, columns, sums, [=](u32 i, u32 j, T sum) {
-            const u32 own_row = row + i, own_column = column + j;
-            if (own_row >= w) upper[own_column + u64(own_row - w) * w] = mirrored(-sum, mirror);
-            else if (row != column) panel[own_column + u64(own_row) * m] = mirrored(-sum, mirror);
+            const u32 row = end + top + i, column = end + left + j;
+            if (row < column) return;
+            target[i + j * stride] = row > column ? -sum : on_diagonal(-sum, mirror);
+            if (row >= w) upper[column + u64(row - w) * w] = mirrored(-sum, mirror);
+            else if (row > column) panel[column + u64(row) * m] = mirrored(-sum, mirror);
         });
+    } else {
+        each_of_tile(rows, columns, sums, [=](u32 i, u32 j, T sum) { target[i + j * stride] = -sum; });
     }
     if (has_next) {
         __syncthreads();
@@ -179,11 +177,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const T *v = factors + front.panel + w + top, *e = factors + front.upper + u64(left) * w;
     T *own = above + front.contribution, *target = own + top + u64(left) * r, *image = own + left + u64(top) * r;
     multiply(stage, v, m, rows, e, w, columns, w, sums);
-    const bool has_image = mirror && top != left;
     each_of_tile(rows, columns, sums, [=](u32 i, u32 j, T sum) {
+        const u32 row = top + i, column = left + j;
+        if (mirror && row < column) return;
         const T left_over = target[i + u64(j) * r] - sum;
-        target[i + u64(j) * r] = left_over;
-        if (has_image) image[j + u64(i) * r] = mirrored(left_over, mirror);
+        target[i + u64(j) * r] = row == column ? on_diagonal(left_over, mirror) : left_over;
+        if (mirror && row > column) image[j + u64(i) * r] = mirrored(left_over, mirror);
     });
 }
 

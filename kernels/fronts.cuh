@@ -52,6 +52,18 @@ DEVICE u32 count_below(const u32* values, u32 count, u32 limit) {
     return low;
 }
 
+// Brings entries of the factors to the second-level cache. Kernels of solves do so while the previous launch ends: it
+// writes vectors alone, and neither factors nor the structure.
+template <typename T> DEVICE void prefetch(const T* entries) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(entries));
+}
+
+// Prefetches consecutive entries, by all threads of a block. Lines have 128 bytes.
+template <typename T> DEVICE void prefetch(const T* entries, u64 count) {
+    constexpr u32 LINE = 128 / sizeof(T);
+    for (u64 k = u64(threadIdx.x) * LINE; k < count; k += u64(blockDim.x) * LINE) prefetch(entries + k);
+}
+
 // The number of columns that one warp eliminates before the other columns follow.
 constexpr u32 PANEL = 8;
 
@@ -202,6 +214,18 @@ DEVICE u32 invert(T* a, u32 stride, u32 n, Pivots<typename real_of<T>::type> rul
         __syncthreads();
     }
     return made_up;
+}
+
+// Whether upper parts of fronts are mirror images of lower ones (`Fronts::mirror` in src/backend/cuda/fronts/mod.rs).
+// Then they are so to the last bit in every front: if some entries had both values, their difference would be lost
+// where others have one, after it has grown with |V| from front to front.
+enum : u32 { GENERAL, SYMMETRIC, HERMITIAN };
+
+template <typename T> DEVICE T mirrored(T value, u32 mirror) { return mirror == HERMITIAN ? conj(value) : value; }
+
+// An entry of the diagonal that is its own mirror image.
+template <typename T> DEVICE T on_diagonal(T value, u32 mirror) {
+    return mirror == HERMITIAN ? from_real<T>(real_part(value)) : value;
 }
 
 // The rule of pivots for a matrix whose largest entry has this squared magnitude.

@@ -27,7 +27,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     small_fronts(u32 first, const Front* fronts, const u32* children, const u32* places, T* factors, const T* below,
-                 T* above, R preference, R least, const u64* largest, u32* made_up) {
+                 T* above, u32 mirror, R preference, R least, const u64* largest, u32* made_up) {
     extern __shared__ __align__(16) u8 room[];
     __shared__ Inversion<T, ROWS> s;
     T* a = reinterpret_cast<T*>(room); // the front
@@ -69,9 +69,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         const T* e = a + (w + j) * m;
         for (u32 k = x; k < w; k += DOWN) upper[k + j * w] = e[k];
         for (u32 i = x; i < r; i += DOWN) {
+            if (mirror && i < j) continue;
             T sum = T();
             for (u32 k = 0; k < w; k++) sum = fused(v[i + k * r], e[k], sum);
-            contribution[i + j * r] = e[w + i] - sum;
+            const T left_over = e[w + i] - sum;
+            contribution[i + j * r] = i == j ? on_diagonal(left_over, mirror) : left_over;
+            if (mirror && i > j) contribution[j + i * r] = mirrored(left_over, mirror);
         }
     }
 }

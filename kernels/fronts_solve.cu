@@ -5,7 +5,8 @@
 //     down   for each block, the last first: x = D^-1 (y - E x_below)
 //
 // One block of threads processes a front; fronts_solve_large.cu has the larger ones. Vectors are in the order of
-// elimination, one after another; block b of a launch has vector b % count.
+// elimination, one after another; block b of a launch has vector b % count. Kernels start early: before they wait for
+// the previous launch, they read the structure and prefetch factors, which no solve writes.
 //
 // Constants: SCALAR, THREADS.
 #include "fronts.cuh"
@@ -23,6 +24,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const T* panel = factors + front.panel;
     y += vector * n + front.begin;
     u += vector * all_rows;
+    if (vector == 0) prefetch(panel, u64(w) * m);
+    after_predecessors();
     for (u32 i = threadIdx.x; i < m; i += THREADS) t[i] = i < w ? y[i] : T();
     __syncthreads();
     for (u32 child = front.children; child < front.children_end; child++) {
@@ -67,6 +70,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const T *panel = factors + front.panel, *upper = factors + front.upper;
     y += vector * n + front.begin;
     x += vector * n;
+    if (vector == 0) prefetch(panel, u64(w) * (2 * m - w));
+    after_predecessors();
     for (u32 i = threadIdx.x; i < m; i += THREADS) t[i] = i < w ? y[i] : x[rows[front.rows + i - w]];
     __syncthreads();
     for (u32 step = front.step_count; step-- > 0;) {

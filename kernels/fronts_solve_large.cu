@@ -11,7 +11,7 @@
 //
 // A block of threads adds up ROWS rows of a product, with all threads on the columns: products are small and have to
 // load as much as possible at the same time. It does so for up to VECTORS vectors, for which an entry is loaded once.
-// z is stored in the place of x.
+// z is stored in the place of x. As in fronts_solve.cu, kernels start early.
 //
 // Constants: SCALAR, THREADS, GROUP, VECTORS.
 #include "fronts.cuh"
@@ -25,6 +25,7 @@ constexpr u32 ACROSS = THREADS / ROWS, WARPS = THREADS / 32;
 // y = b, scaled, in the order of elimination.
 extern "C" __global__ void __launch_bounds__(THREADS)
     gather_vectors(u64 n, u64 count, const u32* from, const f64* scales, const T* b, T* y) {
+    after_predecessors();
     for (u64 at = u64(blockIdx.x) * THREADS + threadIdx.x; at < n * count; at += u64(gridDim.x) * THREADS) {
         const u64 k = at % n;
         const T value = b[at - k + from[k]];
@@ -34,6 +35,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     scatter_vectors(u64 n, u64 count, const u32* to, const f64* scales, const T* y, T* x) {
+    after_predecessors();
     for (u64 at = u64(blockIdx.x) * THREADS + threadIdx.x; at < n * count; at += u64(gridDim.x) * THREADS) {
         const u64 k = at % n;
         x[at - k + to[k]] = scales ? R(scales[k]) * y[at] : y[at];
@@ -53,6 +55,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const u32 begin = (block - starts[number]) * PART, end = min(begin + PART, front.height);
     y += vector * n;
     u += vector * all_rows;
+    after_predecessors();
     for (u32 i = begin + threadIdx.x; i < end; i += THREADS)
         if (i >= front.width) *row_of(front, y, u, i) = T();
     __syncthreads();
@@ -95,8 +98,9 @@ DEVICE Group group_here(u32 first, u32 fronts_here, const u32* starts, u32 group
     return here;
 }
 
-// Adds up entry(j) value(j, v) for j in begin .. end and each of `vectors` vectors v, and calls told(v, sum). A thread
-// has row threadIdx.x % ROWS, which may have limits of its own. All threads of a block call this once.
+// Adds up *entry(j) value(j, v) for j in begin .. end and each of `vectors` vectors v, and calls told(v, sum). A thread
+// has row threadIdx.x % ROWS, which may have limits of its own. All threads of a block call this once. Vectors are read
+// after the previous launch, for which it waits; entries are prefetched before.
 template <u32 MOST, typename E, typename V, typename F>
 DEVICE void add_up(T (*parts)[WARPS][ROWS], u32 vectors, u32 begin, u32 end, E entry, V value, F told) {
     T sums[MOST];
@@ -104,7 +108,7 @@ DEVICE void add_up(T (*parts)[WARPS][ROWS], u32 vectors, u32 begin, u32 end, E e
     for (u32 v = 0; v < MOST; v++) sums[v] = T();
 #pragma unroll 8
     for (u32 j = begin + threadIdx.x / ROWS; j < end; j += ACROSS) {
-        const T factor = entry(j);
+        const T factor = *entry(j);
 #pragma unroll
         for (u32 v = 0; v < MOST; v++)
             if (v < vectors) sums[v] = fused(factor, value(j, v), sums[v]);
@@ -127,6 +131,10 @@ DEVICE void add_up(T (*parts)[WARPS][ROWS], u32 vectors, u32 begin, u32 end, E e
 template <typename E, typename V, typename F>
 DEVICE void add_up(u32 vectors, u32 begin, u32 end, E entry, V value, F told) {
     __shared__ T parts[VECTORS][WARPS][ROWS];
+    // Rows of a column are side by side, in one line or in two.
+    if (threadIdx.x % ROWS == 0 || threadIdx.x % ROWS == ROWS - 1)
+        for (u32 j = begin + threadIdx.x / ROWS; j < end; j += ACROSS) prefetch(entry(j));
+    after_predecessors();
     if (vectors == 1) add_up<1>(parts, 1, begin, end, entry, value, told);
     else add_up<VECTORS>(parts, vectors, begin, end, entry, value, told);
 }
@@ -150,7 +158,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const u64 m = here.front.height, at = here.vector * n + here.front.begin;
     const T* row = factors + here.front.panel + i;
     add_up(here.vectors, here.begin, is_own ? block_of(here, steps, i) : here.begin,
-           [=](u32 j) { return row[j * m]; }, [=](u32 j, u32 v) { return y[at + v * n + j]; },
+           [=](u32 j) { return row + j * m; }, [=](u32 j, u32 v) { return y[at + v * n + j]; },
            [=](u32 v, T sum) {
                if (is_own) z[at + v * n + i] = y[at + v * n + i] + sum;
            });
@@ -165,7 +173,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const u64 m = front.height, at = here.vector * n + front.begin;
     const T* row = factors + front.panel + i;
     const bool is_row = i < m;
-    add_up(here.vectors, here.begin, is_row ? here.end : here.begin, [=](u32 j) { return row[j * m]; },
+    add_up(here.vectors, here.begin, is_row ? here.end : here.begin, [=](u32 j) { return row + j * m; },
            [=](u32 j, u32 v) { return z[at + v * n + j]; },
            [=](u32 v, T sum) {
                if (!is_row) return;
@@ -184,7 +192,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const u64 base = here.vector * n, at = base + front.begin + i;
     const T* row = factors + front.upper + i;
     const u32* below = rows + front.rows;
-    add_up(here.vectors, 0, is_own ? r : 0, [=](u32 j) { return row[u64(j) * w]; },
+    add_up(here.vectors, 0, is_own ? r : 0, [=](u32 j) { return row + u64(j) * w; },
            [=](u32 j, u32 v) { return x[base + v * n + below[j]]; },
            [=](u32 v, T sum) {
                if (is_own) y[at + v * n] = x[at + v * n] - sum;
@@ -200,7 +208,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const u64 m = here.front.height, at = here.vector * n + here.front.begin;
     const T* row = factors + here.front.panel + i;
     add_up(here.vectors, is_own ? block_of(here, steps, i) : here.end, here.end,
-           [=](u32 j) { return row[j * m]; }, [=](u32 j, u32 v) { return y[at + v * n + j]; },
+           [=](u32 j) { return row + j * m; }, [=](u32 j, u32 v) { return y[at + v * n + j]; },
            [=](u32 v, T sum) {
                if (is_own) x[at + v * n + i] = sum;
            });
@@ -214,7 +222,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const bool is_row = i < here.begin;
     const u64 m = here.front.height, at = here.vector * n + here.front.begin;
     const T* row = factors + here.front.panel + i;
-    add_up(here.vectors, here.begin, is_row ? here.end : here.begin, [=](u32 j) { return row[j * m]; },
+    add_up(here.vectors, here.begin, is_row ? here.end : here.begin, [=](u32 j) { return row + j * m; },
            [=](u32 j, u32 v) { return x[at + v * n + j]; },
            [=](u32 v, T sum) {
                if (is_row) y[at + v * n + i] = y[at + v * n + i] - sum;

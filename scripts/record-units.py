@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records which kernel files solves ask for, on a machine with a GPU: the lines of src/backend/cuda/compile/units.txt.
+"""Records which kernel files solves ask for, on a machine with a GPU: the lines of tests/units-seen.txt.
 
     scripts/record-units.py FILE [WORKERS [SECONDS]]
 

@@ -113,6 +113,7 @@ mod random;
 pub mod ranks;
 pub mod report;
 pub mod scalar;
+mod settings;
 pub mod solver;
 pub mod spread;
 mod units;

@@ -94,6 +94,18 @@ pub struct FactorEstimate {
     pub free: u64,
 }
 
+/// The determinant of a matrix, from the pivots of its factors.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Determinant<T> {
+    /// The determinant divided by its magnitude.
+    pub sign: T,
+    /// The natural logarithm of its magnitude.
+    pub logarithm: f64,
+    /// The number of negative eigenvalues, if the matrix is Hermitian and the pivots show it. Rounding errors may have
+    /// changed the signs of eigenvalues near zero.
+    pub negative: Option<usize>,
+}
+
 /// Factors of a matrix in the memory of a backend. The pattern has been analysed.
 pub trait Factors<T: Scalar, B: Backend>: Send {
     /// The cost of the numerical factorisation.
@@ -113,6 +125,19 @@ pub trait Factors<T: Scalar, B: Backend>: Send {
     /// If a vector has another length, if [`Factors::factorise`] was not called before, or if the library or the device
     /// fails.
     fn solve(&mut self, count: usize, b: &B::Slice<T>, x: &mut B::Slice<T>) -> Result<()>;
+
+    /// The number of pivots that were perturbed by the last factorisation; `None` if it is not known.
+    fn perturbed(&self) -> Option<usize> {
+        None
+    }
+
+    /// The determinant of the matrix that was factorised, which differs from A if pivots were perturbed.
+    ///
+    /// # Errors
+    /// If the library does not tell it, if [`Factors::factorise`] was not called before, or if the device fails.
+    fn determinant(&self) -> Result<Determinant<T>> {
+        Err(Error::Unsupported("the determinant from the factors of this library".into()))
+    }
 }
 
 /// Factorisations in the memory of a backend.

@@ -85,7 +85,7 @@ pub use compressed::{
 pub use convert::{Conversions, DiaFill, Diagonals};
 #[cfg(feature = "cuda")]
 pub use cuda::Cuda;
-pub use factor::{Elimination, FactorEstimate, FactorKind, FactorOptions, FactorSteps, Factors};
+pub use factor::{Determinant, Elimination, FactorEstimate, FactorKind, FactorOptions, FactorSteps, Factors};
 pub use fronts::{FrontPlan, NO_FRONT};
 pub use graph::{
     FirstSweeps, Frontier, GraphParts, GraphRows, GraphSteps, OrderingPrice, PEERS_ONE_IN, Roots, Sweep,

@@ -61,6 +61,14 @@ pub struct OnDevice<T: Scalar, B: DirectBackend> {
     stale: bool,
 }
 
+/// A matrix with its factors, and what has to be applied around them.
+pub(super) struct Made<'a, T: Scalar, B: DirectBackend> {
+    pub(super) backend: &'a B,
+    pub(super) a: &'a Csr<T, B>,
+    pub(super) factors: &'a mut dyn Factors<T, B>,
+    pub(super) prepared: Option<&'a Prepared>,
+}
+
 /// The result of one refinement.
 struct Near {
     residual: f64,
@@ -228,6 +236,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
             relative_residual: if size > 0.0 { best.residual / size } else { best.residual },
             refinements: best.steps,
             iterations: best.iterations,
+            perturbed: self.current.as_ref().and_then(|(_, factors)| factors.perturbed()),
             estimate,
             seconds: self.seconds,
             library: if self.own { None } else { Some(self.backend.factor_library()?) },
@@ -246,22 +255,15 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         let n = self.a.rows();
         Error::check_dimension("length of b", n * count, B::len(b))?;
         Error::check_dimension("length of x", n * count, B::len(x))?;
-        if !self.factorise(&mut || true) {
-            let reasons: Vec<String> =
-                self.reasons.iter().map(|(kind, why)| format!("{kind}: {why}")).collect();
-            return Err(Error::Unsupported(reasons.join("; ")));
-        }
-        let Self { backend, a, current, matched, .. } = self;
-        let Some((way, factors)) = current else { return Ok(Vec::new()) };
-        let prepared = matched.as_ref().filter(|_| way.matched).map(|matched| &matched.prepared);
+        let Made { backend, a, factors, prepared } = self.made()?;
         let (mut r, mut d) = (backend.zeros(n * count)?, backend.zeros(n * count)?);
-        apply(backend, factors.as_mut(), prepared, count, b, x)?;
+        apply(backend, factors, prepared, count, b, x)?;
         for number in 0..count {
             let part = number * n..(number + 1) * n;
             let to = B::part_mut(&mut r, part.clone());
             backend.csr_residual(a.parts(), T::one(), B::part(b, part.clone()), B::part(x, part), to)?;
         }
-        apply(backend, factors.as_mut(), prepared, count, &r, &mut d)?;
+        apply(backend, factors, prepared, count, &r, &mut d)?;
         backend.axpby(T::one(), &d, T::one(), x)?;
         (0..count)
             .map(|number| {
@@ -272,6 +274,19 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
                 Ok(if size > 0.0 { left / size } else { left })
             })
             .collect()
+    }
+
+    /// Returns the current factors; factorises if there are none.
+    pub(super) fn made(&mut self) -> Result<Made<'_, T, B>> {
+        if !self.factorise(&mut || true) {
+            let reasons: Vec<String> =
+                self.reasons.iter().map(|(kind, why)| format!("{kind}: {why}")).collect();
+            return Err(Error::Unsupported(reasons.join("; ")));
+        }
+        let Self { backend, a, current, matched, .. } = self;
+        let Some((way, factors)) = current else { return Err(Error::Unsupported("no factors".into())) };
+        let prepared = matched.as_ref().filter(|_| way.matched).map(|matched| &matched.prepared);
+        Ok(Made { backend, a, factors: factors.as_mut(), prepared })
     }
 
     /// Tries the remaining strategies until one gives factors, unless there are factors already. Returns whether there
@@ -458,7 +473,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
 }
 
 /// z = A^-1 r with the factors alone, for `count` vectors.
-fn apply<T: Scalar, B: DirectBackend>(
+pub(super) fn apply<T: Scalar, B: DirectBackend>(
     backend: &B,
     factors: &mut dyn Factors<T, B>,
     prepared: Option<&Prepared>,
@@ -526,7 +541,7 @@ fn square<T: Scalar, B: DirectBackend>(backend: &B, x: &B::Slice<T>) -> Result<f
 }
 
 /// The 2-norm, without overflow.
-fn length<T: Scalar, B: DirectBackend>(backend: &B, x: &B::Slice<T>) -> Result<f64> {
+pub(super) fn length<T: Scalar, B: DirectBackend>(backend: &B, x: &B::Slice<T>) -> Result<f64> {
     let square = square(backend, x)?;
     let range = T::Real::min_positive_value().to_f64() / T::Real::epsilon().to_f64();
     if square.is_finite() && square > range { Ok(square.sqrt()) } else { Ok(norm(&backend.download(x)?)) }

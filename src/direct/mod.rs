@@ -34,6 +34,7 @@
 //! | `null` | the proof that A is singular |
 //! | `inverse` | checks whether a factor with perturbed pivots still inverts A |
 //! | `device` | [`OnDevice`]: factors in device memory, by a library that the backend has loaded |
+//! | `determinant` | determinant and inertia from these factors |
 //! | `vectors` | loops in wide registers |
 //! | `ways`, `ordering` | the strategies that are tried on a device, and their fill-reducing ordering |
 
@@ -41,6 +42,7 @@ mod analysis;
 mod banded;
 mod blocks;
 mod condition;
+mod determinant;
 mod device;
 mod elimination;
 mod factor;

@@ -49,10 +49,18 @@ pub(super) fn nearest_to_null<T: Factorable>(a: &Csr<T>, factor: &Factor<T>) -> 
     let mut best = f64::INFINITY;
     // A pseudo-inverse amplifies no null vector; instead, w - A^+ A w is the null space component of w.
     let inverts = !factor.is_least_squares();
-    for _ in 0..if inverts { 2 } else { 0 } {
-        factor.apply(false, &mut v);
-        if !to_unit(&mut v) {
-            return best;
+    if inverts {
+        // If the null vectors of A and A^H are orthogonal, a second step with A^-1 would remove what the first one found,
+        // so the first one is with A^-H.
+        for adjoint in [true, false] {
+            let conjugated =
+                |v: &mut Vec<T>| v.iter_mut().for_each(|v| *v = if adjoint { v.conj() } else { *v });
+            conjugated(&mut v);
+            factor.apply(adjoint, &mut v);
+            conjugated(&mut v);
+            if !to_unit(&mut v) {
+                return best;
+            }
         }
     }
     // Small entries of v need more digits than one number has, so v is kept as a sum of two and rounded at the end.

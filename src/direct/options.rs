@@ -2,6 +2,7 @@
 
 use crate::graph::Permutation;
 use crate::prepare::Scaling;
+use crate::settings::settings;
 use std::fmt;
 
 /// Kinds of factorisation.
@@ -112,41 +113,21 @@ impl Default for DirectOptions {
     }
 }
 
-impl DirectOptions {
+settings! { DirectOptions;
     /// Sets the kind of factorisation.
-    #[must_use]
-    pub fn kind(mut self, kind: Kind) -> Self {
-        self.kind = kind;
-        self
-    }
+    pub fn kind(kind: Kind) => kind = kind;
 
     /// Sets the maximum memory of a factor, in bytes.
-    #[must_use]
-    pub fn memory_limit(mut self, bytes: u64) -> Self {
-        self.memory_limit = bytes;
-        self
-    }
+    pub fn memory_limit(bytes: u64) => memory_limit = bytes;
 
     /// Sets the maximum number of multiplications of a factorisation, as far as a forecast is exact.
-    #[must_use]
-    pub fn flop_limit(mut self, flops: f64) -> Self {
-        self.flop_limit = flops;
-        self
-    }
+    pub fn flop_limit(flops: f64) => flop_limit = flops;
 
     /// Sets whether the report has a condition number.
-    #[must_use]
-    pub fn condition(mut self, yes: bool) -> Self {
-        self.condition = yes;
-        self
-    }
+    pub fn condition(yes: bool) => condition = yes;
 
     /// Sets scaling and row permutation for LU.
-    #[must_use]
-    pub fn prepared(mut self, prepared: Prepared) -> Self {
-        self.prepared = Some(prepared);
-        self
-    }
+    pub fn prepared(prepared: Prepared) => prepared = Some(prepared);
 }
 
 /// Options of a factorisation in the memory of a backend.

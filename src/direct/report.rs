@@ -244,6 +244,8 @@ pub struct DeviceReport {
     pub refinements: usize,
     /// Iterations of flexible GMRES with the factors as a preconditioner.
     pub iterations: usize,
+    /// The number of perturbed pivots; `None` if the library does not tell it, or if there are no factors.
+    pub perturbed: Option<usize>,
     /// The size and cost of the factors.
     pub estimate: FactorEstimate,
     /// Times since the matrix or its current values were set.

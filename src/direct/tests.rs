@@ -129,3 +129,15 @@ fn large_systems_take_fronts_with_the_same_bits_on_any_number_of_threads() {
         assert!(solved.iter().all(|x| *x == solved[0]), "{kind}");
     }
 }
+
+#[test]
+fn a_null_vector_is_found_if_it_is_orthogonal_to_that_of_the_adjoint() {
+    // (1, 0, -1), and (1, 0, 1): the eigenvalue 0 has only one eigenvector.
+    let (indices, values) = (vec![0, 2, 1, 0, 2], vec![-1.0, -1.0, 1.0, 1.0, 1.0]);
+    let a = Csr::from_parts(3, 3, vec![0, 2, 3, 5], indices, values).unwrap();
+    let mut direct = Direct::new(&a, DirectOptions::default()).unwrap();
+    let mut x = [0.0; 3];
+    let report = direct.solve(&[0.4120917, 2.10414015, 0.17289704], &mut x, 1e-8).unwrap();
+    assert!(report.singularity.is_some() && report.normal_residual.is_some() && !report.solved, "{report:?}");
+    assert!(!report.precision_limited, "{report:?}");
+}

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::scalar::{Real, Scalar};
+use crate::settings::settings;
 use num_traits::Float;
 
 /// When to stop. A solve has converged if ||b - A x|| <= max(relative ||b||, absolute), in the 2-norm.
@@ -19,38 +20,24 @@ pub struct SolveOptions {
     stagnation_window: Option<usize>,
 }
 
-impl SolveOptions {
+settings! { SolveOptions;
     /// Tolerance relative to ||b||. Default: 1e-8 in double precision, 1e-5 in single.
-    #[must_use]
-    pub fn tolerance(mut self, relative: f64) -> Self {
-        self.relative = Some(relative);
-        self
-    }
+    pub fn tolerance(relative: f64) => relative = Some(relative);
 
     /// Absolute tolerance, in the units of b. Default: 0.
-    #[must_use]
-    pub fn absolute_tolerance(mut self, absolute: f64) -> Self {
-        self.absolute = absolute;
-        self
-    }
+    pub fn absolute_tolerance(absolute: f64) => absolute = absolute;
 
     /// The maximum number of iterations. Default: 10 n for n unknowns, at least 1000 and at most 100 000.
-    #[must_use]
-    pub fn max_iterations(mut self, iterations: usize) -> Self {
-        self.max_iterations = Some(iterations);
-        self
-    }
+    pub fn max_iterations(iterations: usize) => max_iterations = Some(iterations);
 
     /// The number of iterations without a new smallest residual after which the solve counts as stagnated. Default: 5 n
     /// for n unknowns, at least 200 and at most 10 000. A device with persistent iterations
     /// ([`PERSISTENT_ITERATIONS`](crate::backend::KrylovSteps::PERSISTENT_ITERATIONS)) notices it at the end of a
     /// launch, and one more may be queued.
-    #[must_use]
-    pub fn stagnation_window(mut self, iterations: usize) -> Self {
-        self.stagnation_window = Some(iterations);
-        self
-    }
+    pub fn stagnation_window(iterations: usize) => stagnation_window = Some(iterations);
+}
 
+impl SolveOptions {
     /// Checks that both tolerances are finite and not negative.
     pub(crate) fn check(&self) -> Result<()> {
         for (what, tolerance) in [("relative", self.relative.unwrap_or(0.0)), ("absolute", self.absolute)] {

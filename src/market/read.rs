@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::matrix::Triplets;
 use crate::scalar::Scalar;
 use crate::scalar::Symmetry;
+use crate::settings::settings;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,21 +28,17 @@ impl Default for ReadOptions {
     }
 }
 
-impl ReadOptions {
+settings! { ReadOptions;
     /// Sets the maximum number of rows, and of columns, in addition to 64 times the entries of the file; 2^20 by
     /// default. Later steps need memory for each row and column, so this keeps a header alone from requesting
     /// gigabytes.
-    pub fn empty_lines(mut self, limit: usize) -> Self {
-        self.empty_lines = limit;
-        self
-    }
+    pub fn empty_lines(limit: usize) => empty_lines = limit;
 
     /// Counts the bytes of a Matrix Market file while they are read, to show the progress.
-    pub fn meter(mut self, meter: Arc<Meter>) -> Self {
-        self.meter = Some(meter);
-        self
-    }
+    pub fn meter(meter: Arc<Meter>) => meter = Some(meter);
+}
 
+impl ReadOptions {
     /// The meter, if there is one.
     pub(super) fn metered(&self) -> Option<&Arc<Meter>> {
         self.meter.as_ref()

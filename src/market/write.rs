@@ -9,6 +9,7 @@ use crate::matrix::{Csr, Triplets};
 use crate::output::{self, Output};
 use crate::parallel::prelude::*;
 use crate::scalar::{Scalar, Symmetry};
+use crate::settings::settings;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
@@ -27,18 +28,12 @@ impl Default for WriteOptions {
     }
 }
 
-impl WriteOptions {
+settings! { WriteOptions;
     /// Text after the banner; each of its lines becomes a comment.
-    pub fn comment(mut self, text: impl Into<String>) -> Self {
-        self.comment = text.into();
-        self
-    }
+    pub fn comment(text: impl Into<String>) => comment = text.into();
 
     /// Whether [`write_csr`] checks for symmetry and then writes one triangle (the default).
-    pub fn detect_symmetry(mut self, detect: bool) -> Self {
-        self.detect = detect;
-        self
-    }
+    pub fn detect_symmetry(detect: bool) => detect = detect;
 }
 
 /// Writes a matrix; `-` is standard output, and a name that ends in `.gz` is compressed. Reading it back gives the same

@@ -4,7 +4,7 @@ use super::Csr;
 use super::kept::Kept;
 use super::lengths::{RowLengths, scanned};
 use super::product::product_op;
-use super::storage::Storage;
+use super::storage::{Storage, sizes};
 use crate::backend::copied;
 use crate::backend::{Backend, Conversions, CooParts, Host, Offsets, with_offsets};
 use crate::error::Result;
@@ -24,14 +24,12 @@ impl<V: Scalar, B: Backend> Coo<V, B> {
     /// The format's name.
     pub const NAME: &'static str = "coo";
 
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns
+    sizes! { |a|
+        rows: a.rows,
+        columns: a.columns,
+        nonzeros: B::len(&*a.values),
+        storage_bytes: B::len(&*a.values) * (8 + size_of::<V>()),
+        padding: 0,
     }
 
     /// The arrays, borrowed.
@@ -43,21 +41,6 @@ impl<V: Scalar, B: Backend> Coo<V, B> {
             column_indices: &self.column_indices,
             values: &self.values,
         }
-    }
-
-    /// Number of stored entries, padding not counted.
-    pub fn nonzeros(&self) -> usize {
-        B::len(&*self.values)
-    }
-
-    /// Bytes of all arrays.
-    pub fn storage_bytes(&self) -> usize {
-        B::len(&*self.values) * (8 + size_of::<V>())
-    }
-
-    /// Entries stored beyond the nonzeros.
-    pub fn padding(&self) -> usize {
-        0
     }
 
     product_op!(coo; transposed);

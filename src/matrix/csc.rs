@@ -3,7 +3,7 @@
 use super::Csr;
 use super::lengths::RowLengths;
 use super::product::check_vectors;
-use super::storage::{Storage, offset_bytes};
+use super::storage::{Storage, offset_bytes, sizes};
 use crate::backend::{Backend, Conversions, CsrParts, Host, Op, Products};
 use crate::error::Result;
 use crate::scalar::{Promote, Scalar};
@@ -24,14 +24,12 @@ impl<V: Scalar, B: Backend> Csc<V, B> {
     /// The format's name.
     pub const NAME: &'static str = "csc";
 
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.transpose.columns()
-    }
-
-    /// Number of columns.
-    pub fn columns(&self) -> usize {
-        self.transpose.rows()
+    sizes! { |a|
+        rows: a.transpose.columns(),
+        columns: a.transpose.rows(),
+        nonzeros: a.transpose.nonzeros(),
+        storage_bytes: a.transpose.storage_bytes(),
+        padding: 0,
     }
 
     /// A matrix whose transpose is given in CSR: the arrays are the same.
@@ -47,21 +45,6 @@ impl<V: Scalar, B: Backend> Csc<V, B> {
     /// The arrays as those of the transpose: offsets of the columns, row indices, values.
     pub fn transpose_parts(&self) -> CsrParts<'_, V, B> {
         self.transpose.parts()
-    }
-
-    /// Number of stored entries, padding not counted.
-    pub fn nonzeros(&self) -> usize {
-        self.transpose.nonzeros()
-    }
-
-    /// Bytes of all arrays.
-    pub fn storage_bytes(&self) -> usize {
-        self.transpose.storage_bytes()
-    }
-
-    /// Entries stored beyond the nonzeros.
-    pub fn padding(&self) -> usize {
-        0
     }
 
     /// y = alpha op(A) x + beta y. If `beta` is zero, y is not read.

@@ -1,7 +1,8 @@
 //! Compressed sparse rows (CSR), the format that all others are converted from and to.
 
 use super::kept::Kept;
-use super::product::check_vectors;
+use super::product::product_op;
+use super::storage::sizes;
 use super::triplets::check_dimensions;
 use crate::backend::{
     Backend, Conversions, CsrArrays, CsrParts, CsrPattern, Derived, Gemv, Host, NARROW_LIMIT, Offsets, Op,
@@ -159,19 +160,12 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         &self.derived
     }
 
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// Number of stored entries (explicit zeros count).
-    pub fn nonzeros(&self) -> usize {
-        B::len(&*self.values)
+    sizes! { |a|
+        rows: a.rows,
+        columns: a.columns,
+        nonzeros: B::len(&*a.values),
+        storage_bytes: a.pattern.offsets.as_ref().bytes() + a.nonzeros() * (size_of::<u32>() + size_of::<V>()),
+        padding: 0,
     }
 
     /// [`Csr::rows`], under its name in other crates.
@@ -189,20 +183,10 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         self.nonzeros()
     }
 
-    /// Bytes of the three arrays.
-    pub fn storage_bytes(&self) -> usize {
-        self.pattern.offsets.as_ref().bytes() + self.nonzeros() * (size_of::<u32>() + size_of::<V>())
-    }
-
     /// Bytes without a pattern that another matrix shares.
     pub(crate) fn own_bytes(&self) -> usize {
         let values = self.nonzeros() * size_of::<V>();
         if Arc::strong_count(&self.pattern) > 1 { values } else { self.storage_bytes() }
-    }
-
-    /// Entries stored beyond the nonzeros: none.
-    pub fn padding(&self) -> usize {
-        0
     }
 
     /// The arrays, borrowed.
@@ -259,32 +243,8 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         backend.csr(self.parts(), Gemv { op: Op::None, alpha, x, beta, y })
     }
 
-    /// y = alpha op(A) x + beta y. If `beta` is zero, y is not read. On a device the first product with the transpose
-    /// makes a transposed copy, which is kept until the values change; [`Csc`](super::Csc) needs none.
-    ///
-    /// # Errors
-    /// If a vector has the wrong length, if the backend has no kernel, or if the device fails.
-    pub fn product_op<T: Scalar>(
-        &self,
-        backend: &B,
-        op: Op,
-        alpha: T,
-        x: &B::Slice<T>,
-        beta: T,
-        y: &mut B::Slice<T>,
-    ) -> Result<()>
-    where
-        V: Promote<T>,
-        B: Products,
-    {
-        check_vectors(op, (self.rows, self.columns), (B::len(x), B::len(y)))?;
-        match self.transposed.of(self, backend, op)? {
-            Some(transposed) => {
-                backend.csr(transposed.parts(), Gemv { op: op.transposed(), alpha, x, beta, y })
-            }
-            None => backend.csr(self.parts(), Gemv { op, alpha, x, beta, y }),
-        }
-    }
+    product_op!(csr, " On a device the first product with the transpose makes a transposed copy, which is kept until \
+        the values change; [`Csc`](super::Csc) needs none."; transposed);
 
     /// Y = alpha A X + beta Y for 1 to 32 vectors at once, which are interleaved: element i of vector j is at i *
     /// vectors + j. If `beta` is zero, Y is not read. For 8 vectors, A is read once instead of 8 times.

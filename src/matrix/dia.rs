@@ -3,7 +3,7 @@
 use super::Csr;
 use super::lengths::{RowLengths, scanned};
 use super::product::product_op;
-use super::storage::{FREE_PADDING, MOST_PADDING, Storage};
+use super::storage::{FREE_PADDING, MOST_PADDING, Storage, sizes};
 use crate::backend::{
     Backend, Conversions, CsrParts, DIA_SECTION, DiaFill, DiaParts, Grid, Host, Neighbours, mirrored, steps,
 };
@@ -43,14 +43,12 @@ impl<V: Scalar, B: Backend> Dia<V, B> {
     /// The format's name.
     pub const NAME: &'static str = "dia";
 
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns
+    sizes! { |a|
+        rows: a.rows,
+        columns: a.columns,
+        nonzeros: a.nonzeros,
+        storage_bytes: 8 * (B::len(&*a.distances) + B::len(&*a.steps)) + B::len(&*a.values) * size_of::<V>(),
+        padding: B::len(&*a.values).saturating_sub(a.nonzeros),
     }
 
     /// Number of diagonals that have an entry.
@@ -74,21 +72,6 @@ impl<V: Scalar, B: Backend> Dia<V, B> {
             steps: &self.steps,
             values: &self.values,
         }
-    }
-
-    /// Number of stored entries, padding not counted.
-    pub fn nonzeros(&self) -> usize {
-        self.nonzeros
-    }
-
-    /// Bytes of all arrays.
-    pub fn storage_bytes(&self) -> usize {
-        8 * (B::len(&*self.distances) + B::len(&*self.steps)) + B::len(&*self.values) * size_of::<V>()
-    }
-
-    /// Entries stored in addition to the nonzeros; half storage has fewer.
-    pub fn padding(&self) -> usize {
-        B::len(&*self.values).saturating_sub(self.nonzeros)
     }
 
     product_op!(dia, " A^T needs no copy, on any backend.");

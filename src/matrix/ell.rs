@@ -4,7 +4,7 @@ use super::Csr;
 use super::kept::Kept;
 use super::lengths::{RowLengths, lengths_of, longest_of, scanned};
 use super::product::product_op;
-use super::storage::Storage;
+use super::storage::{Storage, sizes};
 use crate::backend::{Backend, Conversions, EllParts, Host};
 use crate::error::Result;
 use crate::scalar::Scalar;
@@ -25,14 +25,12 @@ impl<V: Scalar, B: Backend> Ell<V, B> {
     /// The format's name.
     pub const NAME: &'static str = "ell";
 
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns
+    sizes! { |a|
+        rows: a.rows,
+        columns: a.columns,
+        nonzeros: a.nonzeros,
+        storage_bytes: a.rows * 4 + a.rows * a.width * (4 + size_of::<V>()),
+        padding: a.rows * a.width - a.nonzeros,
     }
 
     /// Entries of each padded row.
@@ -50,21 +48,6 @@ impl<V: Scalar, B: Backend> Ell<V, B> {
             indices: &self.indices,
             values: &self.values,
         }
-    }
-
-    /// Number of stored entries, padding not counted.
-    pub fn nonzeros(&self) -> usize {
-        self.nonzeros
-    }
-
-    /// Bytes of all arrays.
-    pub fn storage_bytes(&self) -> usize {
-        self.rows * 4 + self.rows * self.width * (4 + size_of::<V>())
-    }
-
-    /// Entries stored beyond the nonzeros.
-    pub fn padding(&self) -> usize {
-        self.rows * self.width - self.nonzeros
     }
 
     product_op!(ell; transposed);

@@ -3,7 +3,7 @@
 use super::kept::Kept;
 use super::lengths::{RowLengths, counts_of, scanned};
 use super::product::check_vectors;
-use super::storage::Storage;
+use super::storage::{Storage, sizes};
 use super::{Coo, Csr, Ell};
 use crate::backend::{Backend, Conversions, Gemv, Host, NARROW_LIMIT, Offsets, Op, Products};
 use crate::error::Result;
@@ -31,14 +31,12 @@ impl<V: Scalar, B: Backend> Hybrid<V, B> {
     /// The format's name.
     pub const NAME: &'static str = "hybrid";
 
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.head.rows()
-    }
-
-    /// Number of columns.
-    pub fn columns(&self) -> usize {
-        self.head.columns()
+    sizes! { |a|
+        rows: a.head.rows(),
+        columns: a.head.columns(),
+        nonzeros: a.head.nonzeros() + a.tail.nonzeros(),
+        storage_bytes: a.head.storage_bytes() + a.tail.storage_bytes(),
+        padding: a.head.padding(),
     }
 
     /// The ELL part: the first entries of every row.
@@ -61,21 +59,6 @@ impl<V: Scalar, B: Backend> Hybrid<V, B> {
             }
         }
         0
-    }
-
-    /// Number of stored entries, padding not counted.
-    pub fn nonzeros(&self) -> usize {
-        self.head.nonzeros() + self.tail.nonzeros()
-    }
-
-    /// Bytes of all arrays.
-    pub fn storage_bytes(&self) -> usize {
-        self.head.storage_bytes() + self.tail.storage_bytes()
-    }
-
-    /// Entries stored beyond the nonzeros.
-    pub fn padding(&self) -> usize {
-        self.head.padding()
     }
 
     /// y = alpha op(A) x + beta y. If `beta` is zero, y is not read. On a device the first product with the transpose

@@ -4,7 +4,7 @@ use super::Csr;
 use super::kept::Kept;
 use super::lengths::{RowLengths, lengths_of, longest_of, scanned};
 use super::product::product_op;
-use super::storage::{Storage, offset_bytes};
+use super::storage::{Storage, offset_bytes, sizes};
 use crate::backend::{Backend, Conversions, Host, JdsParts, Offsets, RowOrder};
 use crate::error::Result;
 use crate::scalar::Scalar;
@@ -25,14 +25,12 @@ impl<V: Scalar, B: Backend> Jds<V, B> {
     /// The format's name.
     pub const NAME: &'static str = "jds";
 
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns
+    sizes! { |a|
+        rows: a.rows,
+        columns: a.columns,
+        nonzeros: B::len(&*a.values),
+        storage_bytes: a.offsets.as_ref().bytes() + a.rows * 4 + B::len(&*a.values) * (4 + size_of::<V>()),
+        padding: 0,
     }
 
     /// The arrays, borrowed.
@@ -45,21 +43,6 @@ impl<V: Scalar, B: Backend> Jds<V, B> {
             indices: &self.indices,
             values: &self.values,
         }
-    }
-
-    /// Number of stored entries, padding not counted.
-    pub fn nonzeros(&self) -> usize {
-        B::len(&*self.values)
-    }
-
-    /// Bytes of all arrays.
-    pub fn storage_bytes(&self) -> usize {
-        self.offsets.as_ref().bytes() + self.rows * 4 + B::len(&*self.values) * (4 + size_of::<V>())
-    }
-
-    /// Entries stored beyond the nonzeros.
-    pub fn padding(&self) -> usize {
-        0
     }
 
     product_op!(jds; transposed);

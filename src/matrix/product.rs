@@ -11,14 +11,17 @@ pub(super) fn check_vectors(op: Op, (rows, columns): (usize, usize), (x, y): (us
 }
 
 /// Defines `product_op` by the backend's method `$step`. The additional doc text ends its first paragraph; `$kept` is
-/// the field with the transposed copy that a device needs.
+/// the field with the transposed copy that a device needs, which is in CSR unless `by $copied` names its product.
 macro_rules! product_op {
     ($step:ident; $kept:ident) => {
         $crate::matrix::product::product_op! {
             $step, " On a device the first product with the transpose makes a transposed copy in CSR, which is kept."; $kept
         }
     };
-    ($step:ident, $more:literal $(; $kept:ident)?) => {
+    ($step:ident, $more:literal; $kept:ident) => {
+        $crate::matrix::product::product_op! { $step, $more; $kept by csr }
+    };
+    ($step:ident, $more:literal $(; $kept:ident by $copied:ident)?) => {
         #[doc = concat!("y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.", $more)]
         ///
         /// # Errors
@@ -41,7 +44,7 @@ macro_rules! product_op {
             $crate::matrix::product::check_vectors(op, shape, (B::len(x), B::len(y)))?;
             $(if let Some(copy) = self.$kept.of(self, backend, op)? {
                 let op = op.transposed();
-                return backend.csr(copy.parts(), $crate::backend::Gemv { op, alpha, x, beta, y });
+                return backend.$copied(copy.parts(), $crate::backend::Gemv { op, alpha, x, beta, y });
             })?
             backend.$step(self.parts(), $crate::backend::Gemv { op, alpha, x, beta, y })
         }

@@ -4,7 +4,7 @@ use super::Csr;
 use super::kept::Kept;
 use super::lengths::{RowLengths, lengths_of, scanned};
 use super::product::product_op;
-use super::storage::Storage;
+use super::storage::{Storage, sizes};
 use crate::backend::{Backend, Conversions, Host, NARROW_LIMIT, Offsets, RowOrder, SellParts};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
@@ -136,14 +136,15 @@ impl<V: Scalar, B: Backend> Sell<V, B> {
     /// Sigma if the caller does not give it and rows have different lengths.
     pub const WINDOW: usize = WINDOW;
 
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns
+    sizes! { |a|
+        rows: a.rows,
+        columns: a.columns,
+        nonzeros: a.nonzeros,
+        storage_bytes: {
+            let orders = if a.order.is_some() { 8 } else { 4 };
+            a.offsets.as_ref().bytes() + a.rows * orders + B::len(&*a.values) * (4 + size_of::<V>())
+        },
+        padding: B::len(&*a.values) - a.nonzeros,
     }
 
     /// Rows of a chunk: C.
@@ -170,22 +171,6 @@ impl<V: Scalar, B: Backend> Sell<V, B> {
             indices: &self.indices,
             values: &self.values,
         }
-    }
-
-    /// Number of stored entries, padding not counted.
-    pub fn nonzeros(&self) -> usize {
-        self.nonzeros
-    }
-
-    /// Bytes of all arrays.
-    pub fn storage_bytes(&self) -> usize {
-        let orders = if self.order.is_some() { 8 } else { 4 };
-        self.offsets.as_ref().bytes() + self.rows * orders + B::len(&*self.values) * (4 + size_of::<V>())
-    }
-
-    /// Entries stored beyond the nonzeros.
-    pub fn padding(&self) -> usize {
-        B::len(&*self.values) - self.nonzeros
     }
 
     product_op!(sell; transposed);

@@ -56,3 +56,41 @@ impl Storage {
 pub(super) fn offset_bytes(n: usize, total: u128) -> u128 {
     n as u128 * if total <= crate::backend::NARROW_LIMIT as u128 { 4 } else { 8 }
 }
+
+/// Implements the methods by which all formats tell their sizes: an expression for each, of the matrix `$a`.
+macro_rules! sizes {
+    (|$a:ident| rows: $rows:expr, columns: $columns:expr, nonzeros: $nonzeros:expr, storage_bytes: $bytes:expr,
+        padding: $padding:expr $(,)?) => {
+        /// Number of rows.
+        pub fn rows(&self) -> usize {
+            let $a = self;
+            $rows
+        }
+
+        /// Number of columns.
+        pub fn columns(&self) -> usize {
+            let $a = self;
+            $columns
+        }
+
+        /// Number of stored entries: explicit zeros count, padding does not.
+        pub fn nonzeros(&self) -> usize {
+            let $a = self;
+            $nonzeros
+        }
+
+        /// Bytes of all arrays.
+        pub fn storage_bytes(&self) -> usize {
+            let $a = self;
+            $bytes
+        }
+
+        /// Entries stored beyond the nonzeros; 0 if there are fewer, as in half of a symmetric matrix.
+        pub fn padding(&self) -> usize {
+            #[allow(unused_variables)] // some formats have no padding
+            let $a = self;
+            $padding
+        }
+    };
+}
+pub(super) use sizes;

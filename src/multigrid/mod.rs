@@ -98,6 +98,7 @@ pub use options::{Coarsening, LevelFacts, MultigridFacts, MultigridOptions, Prol
 pub(crate) use sample::{has_hubs, is_like_an_m_matrix, is_shifted};
 use scaling::Scaled;
 use setup::Plan;
+pub(crate) use setup::longest_row;
 pub(crate) use spread::{PartOf, planes, seeming_grid, some_distances};
 
 /// The operations that multigrid needs of a backend, which builds all levels in its own memory.

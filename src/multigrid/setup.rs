@@ -313,7 +313,7 @@ pub(super) fn facts<T: Scalar, B: CoarseningSteps>(
 }
 
 /// The number of entries of the longest row.
-pub(super) fn longest_row<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<u32> {
+pub(crate) fn longest_row<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<u32> {
     let (mut lengths, mut longest) = (backend.buffer::<u32>(a.rows())?, backend.buffer::<u32>(1)?);
     backend.row_lengths(a.parts().offsets, 0, u32::MAX as usize, &mut lengths)?;
     backend.reduce(Max, &lengths, &mut longest)?;

@@ -6,8 +6,9 @@ use super::dissection::{
 };
 use super::nearby::nearby;
 use super::order_size::{Counted, OrderSize};
+use crate::backend::Host;
 use crate::error::Result;
-use crate::graph::{Adjacency, Permutation, level_width};
+use crate::graph::{Adjacency, Permutation, grid_sizes, level_width};
 use crate::matrix::Csr;
 use crate::prices::order::OrderGuess;
 use crate::scalar::Scalar;
@@ -78,10 +79,16 @@ pub fn better_dissection<T: Scalar>(
 /// # Errors
 /// If A is not square, or if memory runs out.
 pub(crate) fn expected_order<T: Scalar>(a: &Csr<T>, on_device: bool) -> Result<OrderGuess> {
-    let graph = Adjacency::new(a)?;
+    let (graph, size) = (Adjacency::new(a)?, [a.rows(), a.nonzeros()]);
+    if on_device
+        && a.rows() >= REGIONS_FROM
+        && let Some(sizes) = grid_sizes(&Host, &graph)?
+    {
+        return Ok(OrderGuess::of_grid(size, sizes));
+    }
     let cuts = || expected_multiplications(&graph).unwrap_or(f64::INFINITY);
     let by_cuts = || if on_device { f64::INFINITY } else { cuts() };
-    Ok(OrderGuess::new([a.rows(), a.nonzeros()], level_width(&graph), by_cuts))
+    Ok(OrderGuess::new(size, level_width(&graph), by_cuts))
 }
 
 /// The number of multiplications from which on dissection is tried for a matrix of this many rows.

@@ -30,9 +30,6 @@ pub(crate) const FEWER_WITHOUT_FILL: f64 = 4.0;
 pub(crate) const WITH_FILL: [f64; 2] = [1.2e-6, 5.0];
 pub(crate) const FEWER_WITH_FILL: f64 = 20.0;
 
-/// The number of products with A in an iteration of BiCGSTAB; GMRES and MINRES have one.
-pub(crate) const PRODUCTS_OF_BICGSTAB: f64 = 2.0;
-
 /// Products with a polynomial of single precision, as a multiple of those of plain conjugate gradients: 1.11 to 1.20
 /// were measured on grids in three dimensions (docs/internals/benchmarks/cg.md).
 pub(crate) const MORE_PRODUCTS: f64 = 1.2;

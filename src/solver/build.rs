@@ -2,7 +2,7 @@
 
 use super::builder::Builder;
 use super::device::{Device, Opened};
-use super::engine::{Boxed, Engine};
+use super::engine::{Boxed, Held};
 use super::watch::Canceller;
 use super::{Solvable, Solver, SolverBackend};
 use crate::backend::Host;
@@ -55,8 +55,8 @@ impl Builder {
         a: Csr<T, B>,
         why: Option<String>,
     ) -> Result<Solver<T>> {
-        let engine: Box<dyn Engine<T>> = Box::new(Boxed(backend.solver(a, self, why)?));
-        Ok(Solver { engine, canceller: Canceller::default(), time_limit: self.time_limit })
+        let held: Box<dyn Held<T>> = Box::new(Boxed(backend.solver(a, self, why)?));
+        Ok(Solver { held, canceller: Canceller::default(), time_limit: self.time_limit })
     }
 }
 

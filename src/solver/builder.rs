@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::krylov::SolveOptions;
 use crate::matrix::{Csr, FORMAT_NAMES};
 use crate::scalar::{Real, Scalar, Symmetry};
+use crate::settings::settings;
 use num_complex::Complex;
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,76 +99,48 @@ impl Default for Builder {
     }
 }
 
-impl Builder {
+settings! { Builder;
     /// The relative tolerance: a solve has converged if ||b - A x|| is at most this times ||b||, in the 2-norm.
     /// Default: 1e-8 in double precision, 1e-5 in single.
-    pub fn tolerance(mut self, relative: f64) -> Self {
-        self.tolerance = Some(relative);
-        self
-    }
+    pub fn tolerance(relative: f64) => tolerance = Some(relative);
 
     /// Whether a solve must also meet the tolerance with each row divided by its norm: ||D (b - A x)|| <= tolerance ||D
     /// b||, where D = 1 / the norm of each row of A. Otherwise rows with large entries alone (fields in large units,
     /// penalties, fixed values) decide when a solve ends. Rows that differ much in scale are scaled before iterations
     /// begin. Default: yes.
-    pub fn row_wise(mut self, yes: bool) -> Self {
-        self.row_wise = yes;
-        self
-    }
+    pub fn row_wise(yes: bool) => row_wise = yes;
 
     /// Whether [`Builder::build_spread`] uses all ranks even if a single one is expected to be faster. Default: no.
-    pub fn all_parts(mut self, all: bool) -> Self {
-        self.all_parts = all;
-        self
-    }
+    pub fn all_parts(all: bool) => all_parts = all;
 
     /// A solve has also converged if ||b - A x|| is at most this, in the units of b. Default: 0.
-    pub fn absolute_tolerance(mut self, absolute: f64) -> Self {
-        self.absolute = absolute;
-        self
-    }
+    pub fn absolute_tolerance(absolute: f64) => absolute = absolute;
 
     /// The maximum number of iterations of a solve, over all methods that it tries. Default: 10 n for n unknowns, at
     /// least 1000 and at most 100 000.
-    pub fn max_iterations(mut self, iterations: usize) -> Self {
-        self.max_iterations = Some(iterations);
-        self
-    }
+    pub fn max_iterations(iterations: usize) => max_iterations = Some(iterations);
 
     /// The longest time of a solve, which then ends with [`Outcome::TimeLimit`](crate::krylov::Outcome::TimeLimit).
     /// Iterations, setups, orderings and factorisations check the clock every few milliseconds; a factorisation that is
     /// expected to take longer than the time left is not begun. Default: none.
-    pub fn time_limit(mut self, limit: Duration) -> Self {
-        self.time_limit = Some(limit);
-        self
-    }
+    pub fn time_limit(limit: Duration) => time_limit = Some(limit);
 
     /// The numbers of a factorisation may take at most this many bytes. Default: seven eighths of the memory that is
     /// free on this machine and in this process's control group, or free on the GPU.
-    pub fn memory_limit(mut self, bytes: u64) -> Self {
-        self.memory_limit = Some(bytes);
-        self
-    }
+    pub fn memory_limit(bytes: u64) => memory_limit = Some(bytes);
 
     /// How many iterations without a new smallest residual a method may take before it counts as stagnated, see
     /// [`SolveOptions::stagnation_window`].
-    pub fn stagnation_window(mut self, iterations: usize) -> Self {
-        self.stagnation_window = Some(iterations);
-        self
-    }
+    pub fn stagnation_window(iterations: usize) => stagnation_window = Some(iterations);
 
     /// The method. Default: [`Method::Auto`].
-    pub fn method(mut self, method: Method) -> Self {
-        self.method = method;
-        self
-    }
+    pub fn method(method: Method) => method = method;
 
     /// The preconditioner. Default: [`PreconditionerChoice::Auto`].
-    pub fn preconditioner(mut self, preconditioner: PreconditionerChoice) -> Self {
-        self.preconditioner = preconditioner;
-        self
-    }
+    pub fn preconditioner(preconditioner: PreconditionerChoice) => preconditioner = preconditioner;
+}
 
+impl Builder {
     /// The candidates to try in this order instead of the solver's own: pairs of a method and its preconditioner, where
     /// `Auto` stands for the solver's first choice. Each may take a part of the remaining iterations, the last one all
     /// of them. Default: empty, which means the solver's own list.
@@ -186,56 +159,39 @@ impl Builder {
         self.candidates = listed.to_vec();
         self
     }
+}
 
+settings! { Builder;
     /// The precision of the iteration. Default: [`Precision::Double`]. If the matrix is in single precision, there is
     /// no lower one, and this changes nothing.
-    pub fn precision(mut self, precision: Precision) -> Self {
-        self.precision = precision;
-        self
-    }
+    pub fn precision(precision: Precision) => precision = precision;
 
     /// The storage format of the matrix: one of [`FORMAT_NAMES`], `auto` for the fastest by a model of the device, or
     /// `measured` for the fastest of a few timed products. With `measured` two formats that are equally fast may win in
     /// turn, and the last bits of x then differ between runs. Default: `auto`.
-    pub fn format(mut self, name: impl Into<String>) -> Self {
-        self.format = name.into();
-        self
-    }
+    pub fn format(name: impl Into<String>) => format = name.into();
 
     /// Where to compute, for [`Builder::build`]. Default: [`Device::Auto`].
-    pub fn device(mut self, device: Device) -> Self {
-        self.device = device;
-        self
-    }
+    pub fn device(device: Device) => device = device;
 
     /// The order of the unknowns in which the solver computes; b, x and new values stay in the caller's. Default:
     /// [`Reorder::Auto`].
-    pub fn reorder(mut self, reorder: Reorder) -> Self {
-        self.reorder = reorder;
-        self
-    }
+    pub fn reorder(reorder: Reorder) => reorder = reorder;
 
     /// The number of right-hand sides that will be solved for: an expensive setup may pay for many solves, but not for
     /// one. Default: 1.
-    pub fn right_hand_sides(mut self, expected: usize) -> Self {
-        self.right_hand_sides = expected;
-        self
-    }
+    pub fn right_hand_sides(expected: usize) => right_hand_sides = expected;
 
     /// Whether values will be replaced ([`Solver::update`](super::Solver::update)): the matrix is then stored in CSR
     /// from the start. Without it, the first update changes the format. Default: no.
-    pub fn updates(mut self, expected: bool) -> Self {
-        self.updates = expected;
-        self
-    }
+    pub fn updates(expected: bool) => updates = expected;
 
     /// The symmetry of the matrix, if it is known, so that the solver need not check it: [`Symmetry::Symmetric`] or
     /// [`Symmetry::Hermitian`]. Both triangles must be given all the same. Default: not known.
-    pub fn symmetry(mut self, known: Symmetry) -> Self {
-        self.symmetry = Some(known);
-        self
-    }
+    pub fn symmetry(known: Symmetry) => symmetry = Some(known);
+}
 
+impl Builder {
     /// [`Builder::symmetry`], known from the header of a file.
     #[cfg(feature = "cli")]
     pub(crate) fn symmetry_of_file(mut self, known: Symmetry) -> Self {

@@ -10,7 +10,7 @@ use crate::scalar::{Scalar, Symmetry};
 use std::any::Any;
 
 /// The interface of a solver on any backend. Vectors are on the host, in the caller's order.
-pub(super) trait Engine<T: Scalar>: Any + Send {
+pub trait Engine<T: Scalar>: Send {
     /// Solves from x.
     fn solve(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<SolveReport>;
 
@@ -26,9 +26,6 @@ pub(super) trait Engine<T: Scalar>: Any + Send {
     /// x by factors that are at hand, one solution after another; false if that does not do.
     fn solve_quickly(&mut self, transposed: bool, b: RightHandSides<'_, T>, x: &mut [T]) -> Result<bool>;
 
-    /// A solver of the transposed matrix, with the same settings.
-    fn transposed(&self) -> Result<Box<dyn Engine<T>>>;
-
     /// Residual norms of a right-hand side of the last solve.
     fn history(&self, right_hand_side: usize) -> &[f64];
 
@@ -40,21 +37,17 @@ pub(super) trait Engine<T: Scalar>: Any + Send {
 }
 
 /// The interface of a solver on a given backend: that of [`Engine`], and the same with vectors of the backend.
-pub trait OnBackend<T: Scalar, B: SolverBackend>: Send {
-    /// [`Engine::solve`].
-    fn solve_host(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<SolveReport>;
-
-    /// [`Engine::solve_many`].
-    fn solve_many_host(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<Vec<SolveReport>>;
-
-    /// [`Engine::update`].
-    fn update_host(&mut self, values: &[T]) -> Result<()>;
-
+pub trait OnBackend<T: Scalar, B: SolverBackend>: Engine<T> {
     /// Solves from x, with vectors of the backend.
-    fn solve(&mut self, b: &B::Slice<T>, x: &mut B::Slice<T>, watch: &mut Watch<'_>) -> Result<SolveReport>;
+    fn solve_on(
+        &mut self,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        watch: &mut Watch<'_>,
+    ) -> Result<SolveReport>;
 
     /// Solves for several right-hand sides, with vectors of the backend.
-    fn solve_many(
+    fn solve_many_on(
         &mut self,
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
@@ -62,66 +55,37 @@ pub trait OnBackend<T: Scalar, B: SolverBackend>: Send {
     ) -> Result<Vec<SolveReport>>;
 
     /// Takes new values from the memory of the backend, in the order of the caller's entries.
-    fn update(&mut self, values: &B::Slice<T>) -> Result<()>;
+    fn update_on(&mut self, values: &B::Slice<T>) -> Result<()>;
 
-    /// [`Engine::pattern`].
-    fn pattern(&self) -> Result<Csr<T>>;
-
-    /// [`Engine::solve_quickly`].
-    fn solve_quickly(&mut self, transposed: bool, b: RightHandSides<'_, T>, x: &mut [T]) -> Result<bool>;
-
-    /// [`Engine::transposed`].
+    /// A solver of the transposed matrix, with the same settings.
     fn transposed(&self) -> Result<Box<dyn OnBackend<T, B>>>;
+}
 
-    /// [`Engine::history`].
-    fn history(&self, right_hand_side: usize) -> &[f64];
+/// A solver on a backend that is hidden.
+pub(super) trait Held<T: Scalar>: Any + Send {
+    fn engine(&self) -> &dyn Engine<T>;
 
-    /// [`Engine::about`].
-    fn about(&self) -> &About;
+    fn engine_mut(&mut self) -> &mut dyn Engine<T>;
 
-    /// [`Engine::trail`].
-    fn trail(&self) -> &Trail;
+    /// [`OnBackend::transposed`].
+    fn transposed(&self) -> Result<Box<dyn Held<T>>>;
 }
 
 /// A solver on a backend, boxed twice: the outer trait object hides the backend; the inner one keeps its code from
 /// being compiled wherever it is used ([`super::compiled`]).
 pub(super) struct Boxed<T: Scalar, B: SolverBackend>(pub(super) Box<dyn OnBackend<T, B>>);
 
-impl<T: Scalar, B: SolverBackend> Engine<T> for Boxed<T, B> {
-    fn solve(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<SolveReport> {
-        self.0.solve_host(b, x, watch)
+impl<T: Scalar, B: SolverBackend> Held<T> for Boxed<T, B> {
+    fn engine(&self) -> &dyn Engine<T> {
+        &*self.0
     }
 
-    fn solve_many(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<Vec<SolveReport>> {
-        self.0.solve_many_host(b, x, watch)
+    fn engine_mut(&mut self) -> &mut dyn Engine<T> {
+        &mut *self.0
     }
 
-    fn update(&mut self, values: &[T]) -> Result<()> {
-        self.0.update_host(values)
-    }
-
-    fn pattern(&self) -> Result<Csr<T>> {
-        self.0.pattern()
-    }
-
-    fn solve_quickly(&mut self, transposed: bool, b: RightHandSides<'_, T>, x: &mut [T]) -> Result<bool> {
-        self.0.solve_quickly(transposed, b, x)
-    }
-
-    fn transposed(&self) -> Result<Box<dyn Engine<T>>> {
+    fn transposed(&self) -> Result<Box<dyn Held<T>>> {
         Ok(Box::new(Boxed(self.0.transposed()?)))
-    }
-
-    fn history(&self, right_hand_side: usize) -> &[f64] {
-        self.0.history(right_hand_side)
-    }
-
-    fn about(&self) -> &About {
-        self.0.about()
-    }
-
-    fn trail(&self) -> &Trail {
-        self.0.trail()
     }
 }
 

@@ -110,7 +110,7 @@ use crate::error::{Error, Result};
 use crate::matrix::{ChoiceReport, Csr};
 use crate::multigrid::MultigridBackend;
 use crate::scalar::{Scalar, Symmetry};
-use engine::{Boxed, Engine, OnBackend};
+use engine::{Boxed, Held, OnBackend};
 use placed::Placed;
 use std::any::Any;
 use std::fmt;
@@ -192,7 +192,7 @@ impl SolverBackend for Cuda {
 /// Not converging is no error: see the report's outcome. Only [`Outcome::Converged`](crate::krylov::Outcome::Converged)
 /// means that b - A x, computed anew, meets the tolerance.
 pub struct Solver<T: Solvable> {
-    engine: Box<dyn Engine<T>>,
+    held: Box<dyn Held<T>>,
     canceller: Canceller,
     time_limit: Option<Duration>,
 }
@@ -228,9 +228,9 @@ impl<T: Solvable> Solver<T> {
     /// # Errors
     /// As [`Solver::solve`], and if x has another length.
     pub fn solve_into(&mut self, b: &[T], x: &mut [T]) -> Result<SolveReport> {
-        let Self { engine, canceller, time_limit } = self;
+        let Self { held, canceller, time_limit } = self;
         let mut watch = Watch::new(None, canceller, *time_limit);
-        let report = engine.solve(b, x, &mut watch)?;
+        let report = held.engine_mut().solve(b, x, &mut watch)?;
         Ok(watch.timed(report))
     }
 
@@ -245,9 +245,9 @@ impl<T: Solvable> Solver<T> {
         x: &mut [T],
         mut observer: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<SolveReport> {
-        let Self { engine, canceller, time_limit } = self;
+        let Self { held, canceller, time_limit } = self;
         let mut watch = Watch::new(Some(&mut observer), canceller, *time_limit);
-        let report = engine.solve(b, x, &mut watch)?;
+        let report = held.engine_mut().solve(b, x, &mut watch)?;
         Ok(watch.timed(report))
     }
 
@@ -261,9 +261,9 @@ impl<T: Solvable> Solver<T> {
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
     ) -> Result<SolveReport> {
-        let Self { engine, canceller, time_limit } = self;
+        let Self { held, canceller, time_limit } = self;
         let mut watch = Watch::new(None, canceller, *time_limit);
-        let report = on(backend, &mut **engine)?.solve(b, x, &mut watch)?;
+        let report = on(backend, &mut **held)?.solve_on(b, x, &mut watch)?;
         Ok(watch.timed(report))
     }
 
@@ -278,9 +278,9 @@ impl<T: Solvable> Solver<T> {
         x: &mut B::Slice<T>,
         mut observer: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<SolveReport> {
-        let Self { engine, canceller, time_limit } = self;
+        let Self { held, canceller, time_limit } = self;
         let mut watch = Watch::new(Some(&mut observer), canceller, *time_limit);
-        let report = on(backend, &mut **engine)?.solve(b, x, &mut watch)?;
+        let report = on(backend, &mut **held)?.solve_on(b, x, &mut watch)?;
         Ok(watch.timed(report))
     }
 
@@ -291,8 +291,8 @@ impl<T: Solvable> Solver<T> {
     /// # Errors
     /// If the length of b is not a multiple of the number of rows, or x has another length, and as [`Solver::solve`].
     pub fn solve_many(&mut self, b: &[T], x: &mut [T]) -> Result<Vec<SolveReport>> {
-        let Self { engine, canceller, time_limit } = self;
-        engine.solve_many(b, x, &mut Watch::new(None, canceller, *time_limit))
+        let Self { held, canceller, time_limit } = self;
+        held.engine_mut().solve_many(b, x, &mut Watch::new(None, canceller, *time_limit))
     }
 
     /// [`Solver::solve_many`] with an observer as in [`Solver::solve_with`]; [`Progress::right_hand_side`] is the
@@ -306,8 +306,8 @@ impl<T: Solvable> Solver<T> {
         x: &mut [T],
         mut observer: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<Vec<SolveReport>> {
-        let Self { engine, canceller, time_limit } = self;
-        engine.solve_many(b, x, &mut Watch::new(Some(&mut observer), canceller, *time_limit))
+        let Self { held, canceller, time_limit } = self;
+        held.engine_mut().solve_many(b, x, &mut Watch::new(Some(&mut observer), canceller, *time_limit))
     }
 
     /// [`Solver::solve_many`] with vectors in the memory of the backend that the solver computes on.
@@ -320,8 +320,8 @@ impl<T: Solvable> Solver<T> {
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
     ) -> Result<Vec<SolveReport>> {
-        let Self { engine, canceller, time_limit } = self;
-        on(backend, &mut **engine)?.solve_many(b, x, &mut Watch::new(None, canceller, *time_limit))
+        let Self { held, canceller, time_limit } = self;
+        on(backend, &mut **held)?.solve_many_on(b, x, &mut Watch::new(None, canceller, *time_limit))
     }
 
     /// [`Solver::solve_many_on`] with an observer as in [`Solver::solve_many_with`].
@@ -335,9 +335,9 @@ impl<T: Solvable> Solver<T> {
         x: &mut B::Slice<T>,
         mut observer: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<Vec<SolveReport>> {
-        let Self { engine, canceller, time_limit } = self;
+        let Self { held, canceller, time_limit } = self;
         let mut watch = Watch::new(Some(&mut observer), canceller, *time_limit);
-        on(backend, &mut **engine)?.solve_many(b, x, &mut watch)
+        on(backend, &mut **held)?.solve_many_on(b, x, &mut watch)
     }
 
     /// Takes new values of the matrix, in the order of the entries of the matrix that the solver was built from. The
@@ -351,7 +351,7 @@ impl<T: Solvable> Solver<T> {
     /// If the number of values differs, if memory runs out, or if the device fails; after an error, update again before
     /// the next solve.
     pub fn update(&mut self, values: &[T]) -> Result<()> {
-        self.engine.update(values)
+        self.held.engine_mut().update(values)
     }
 
     /// [`Solver::update`] with values in the memory of the backend that the solver computes on.
@@ -359,7 +359,7 @@ impl<T: Solvable> Solver<T> {
     /// # Errors
     /// As [`Solver::update`] and [`Solver::solve_on`].
     pub fn update_on<B: SolverBackend>(&mut self, backend: &B, values: &B::Slice<T>) -> Result<()> {
-        on(backend, &mut *self.engine)?.update(values)
+        on(backend, &mut *self.held)?.update_on(values)
     }
 
     /// Solves A x = b, or A^T x = b if `transposed`, with the factors of an earlier solve and without a report: for
@@ -385,7 +385,7 @@ impl<T: Solvable> Solver<T> {
         b: impl Into<RightHandSides<'b, T>>,
         x: &mut [T],
     ) -> Result<bool> {
-        self.engine.solve_quickly(transposed, b.into(), x)
+        self.held.engine_mut().solve_quickly(transposed, b.into(), x)
     }
 
     /// A solver for A^T with the same settings, on the same device. It makes its own choices and computes its own
@@ -405,14 +405,14 @@ impl<T: Solvable> Solver<T> {
     /// # Errors
     /// As [`Builder::build`].
     pub fn transposed(&self) -> Result<Self> {
-        let Self { engine, time_limit, .. } = self;
-        Ok(Self { engine: engine.transposed()?, canceller: Canceller::default(), time_limit: *time_limit })
+        let held = self.held.transposed()?;
+        Ok(Self { held, canceller: Canceller::default(), time_limit: self.time_limit })
     }
 
     /// The matrix on the host, in the caller's order; values may be those of -A, and may have been stored in lower
     /// precision if that loses nothing.
     pub(crate) fn pattern(&self) -> Result<Csr<T>> {
-        self.engine.pattern()
+        self.held.engine().pattern()
     }
 
     /// Writes forecasts of the candidates that iterate into the trail, for this right-hand side. A factorisation is
@@ -424,11 +424,11 @@ impl<T: Solvable> Solver<T> {
         b: &B::Slice<T>,
         factors: f64,
     ) -> Result<()> {
-        let Self { engine, canceller, .. } = self;
-        let mut x = backend.zeros(engine.about().columns)?;
+        let Self { held, canceller, .. } = self;
+        let mut x = backend.zeros(held.engine().about().columns)?;
         let mut watch = Watch::new(None, canceller, None);
         watch.probing = Some(factors);
-        on(backend, &mut **engine)?.solve(b, &mut x, &mut watch).map(drop)
+        on(backend, &mut **held)?.solve_on(b, &mut x, &mut watch).map(drop)
     }
 
     /// Sets the longest time of each solve from here on.
@@ -440,7 +440,7 @@ impl<T: Solvable> Solver<T> {
     /// The decisions made when the solver was built, and the methods in the order in which they will be tried, each
     /// with its reason and a forecast. After a solve it also has the outcome of each.
     pub fn trail(&self) -> &Trail {
-        self.engine.trail()
+        self.held.engine().trail()
     }
 
     /// A handle that stops this solver from another thread.
@@ -450,59 +450,59 @@ impl<T: Solvable> Solver<T> {
 
     /// Residual norms of the last solve: at the start, then after each iteration.
     pub fn history(&self) -> &[f64] {
-        self.engine.history(0)
+        self.held.engine().history(0)
     }
 
     /// The residual norms of one of the right-hand sides of [`Solver::solve_many`]; empty if there was none with this
     /// number.
     pub fn history_of(&self, right_hand_side: usize) -> &[f64] {
-        self.engine.history(right_hand_side)
+        self.held.engine().history(right_hand_side)
     }
 
     /// Rows of the matrix: the length of b.
     pub fn rows(&self) -> usize {
-        self.engine.about().rows
+        self.held.engine().about().rows
     }
 
     /// Columns of the matrix: the number of unknowns.
     pub fn columns(&self) -> usize {
-        self.engine.about().columns
+        self.held.engine().about().columns
     }
 
     /// Stored entries of the matrix.
     pub fn nonzeros(&self) -> usize {
-        self.engine.about().nonzeros
+        self.held.engine().about().nonzeros
     }
 
     /// [`Symmetry::Symmetric`] if the matrix equals its transpose, or else [`Symmetry::Hermitian`] if it equals its
     /// conjugate transpose.
     pub fn symmetry(&self) -> Symmetry {
-        self.engine.about().symmetry
+        self.held.engine().about().symmetry
     }
 
     /// The name of the device that it computes on.
     pub fn device(&self) -> &str {
-        &self.engine.about().device
+        &self.held.engine().about().device
     }
 
     /// How the storage format was chosen, if the solver chose it.
     pub fn format_choice(&self) -> Option<&ChoiceReport> {
-        self.engine.about().choice.as_ref()
+        self.held.engine().about().choice.as_ref()
     }
 }
 
-/// The engine, if it is on that backend.
+/// The solver, if it is on that backend.
 fn on<'a, T: Scalar, B: SolverBackend>(
     backend: &B,
-    engine: &'a mut dyn Engine<T>,
+    held: &'a mut dyn Held<T>,
 ) -> Result<&'a mut dyn OnBackend<T, B>> {
-    let (own, given) = (&engine.about().device, backend.description());
+    let (own, given) = (&held.engine().about().device, backend.description());
     if *own != given {
         return Err(Error::InvalidArgument(format!(
             "the buffers are on {given}, but the solver is on {own}"
         )));
     }
-    let any: &mut dyn Any = engine;
+    let any: &mut dyn Any = held;
     match any.downcast_mut::<Boxed<T, B>>() {
         Some(boxed) => Ok(&mut *boxed.0),
         None => Err(Error::InvalidArgument(format!(

@@ -4,7 +4,7 @@ use super::SolverBackend;
 use super::builder::Builder;
 use super::columns::{Here, OnHost};
 use super::core::Core;
-use super::engine::{About, OnBackend};
+use super::engine::{About, Engine, OnBackend};
 use super::finite;
 use super::nullspace::{Beside, NullSpace};
 use super::plan::{Notes, Planner, System, timed};
@@ -221,30 +221,30 @@ fn scaling_decision<T: Scalar, B: SolverBackend>(
     Decision::new("scaling", scaled.words(), why)
 }
 
-impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
-    fn solve_host(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<SolveReport> {
+impl<T: Scalar, B: SolverBackend> Engine<T> for Placed<T, B> {
+    fn solve(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<SolveReport> {
         if let Some(here) = self.on_host() {
-            return here.solve(b, x, watch);
+            return here.solve_on(b, x, watch);
         }
         Error::check_dimension("length of b", self.about.rows, b.len())?;
         Error::check_dimension("length of x", self.about.columns, x.len())?;
         let (mut here_b, mut here_x) = self.take_vectors()?;
         self.backend.write(b, &mut here_b)?;
         self.backend.write(x, &mut here_x)?;
-        let report = self.solve(&here_b, &mut here_x, watch);
+        let report = self.solve_on(&here_b, &mut here_x, watch);
         self.backend.read(&here_x, x)?;
         self.vectors = Some((here_b, here_x));
         report
     }
 
-    fn solve_many_host(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<Vec<SolveReport>> {
+    fn solve_many(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<Vec<SolveReport>> {
         let (shape, count) = (self.about.shape(), self.count(b.len(), x.len())?);
         self.each(count, &mut OnHost { shape, b, x }, watch)
     }
 
-    fn update_host(&mut self, values: &[T]) -> Result<()> {
+    fn update(&mut self, values: &[T]) -> Result<()> {
         if let Some(here) = self.on_host() {
-            return here.update(values);
+            return here.update_on(values);
         }
         Error::check_dimension("number of values", self.about.nonzeros, values.len())?;
         let mut here = match self.values.take() {
@@ -252,17 +252,57 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
             None => self.backend.zeros(values.len())?,
         };
         self.backend.write(values, &mut here)?;
-        let done = self.update(&here);
+        let done = self.update_on(&here);
         self.values = Some(here);
         done
     }
 
-    fn solve(&mut self, b: &B::Slice<T>, x: &mut B::Slice<T>, watch: &mut Watch<'_>) -> Result<SolveReport> {
+    fn pattern(&self) -> Result<Csr<T>> {
+        let a = self.core.stored().to_csr(&self.backend)?.to_host(&self.backend)?;
+        match &self.order {
+            None => Ok(a),
+            Some(order) => {
+                graph::permute_symmetric(&a, &order.permutation.to_host(&self.backend)?.into_inverse())
+            }
+        }
+    }
+
+    fn solve_quickly(&mut self, transposed: bool, b: RightHandSides<'_, T>, x: &mut [T]) -> Result<bool> {
+        if self.order.is_some() || self.scaled.is_some() || self.null.is_some() {
+            return Ok(false);
+        }
+        let good = self.core.solve_quickly(transposed, b, x)?;
+        if good && self.negated {
+            x.iter_mut().for_each(|x| *x = -*x);
+        }
+        Ok(good)
+    }
+
+    fn history(&self, right_hand_side: usize) -> &[f64] {
+        self.core.history(right_hand_side)
+    }
+
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn trail(&self) -> &Trail {
+        &self.core.trail
+    }
+}
+
+impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
+    fn solve_on(
+        &mut self,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        watch: &mut Watch<'_>,
+    ) -> Result<SolveReport> {
         self.core.forget_histories();
         self.solve_one(b, x, watch)
     }
 
-    fn solve_many(
+    fn solve_many_on(
         &mut self,
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
@@ -272,7 +312,7 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
         self.each(count, &mut Here::<T, B> { shape, b, x }, watch)
     }
 
-    fn update(&mut self, values: &B::Slice<T>) -> Result<()> {
+    fn update_on(&mut self, values: &B::Slice<T>) -> Result<()> {
         Error::check_dimension("number of values", self.about.nonzeros, B::len(values))?;
         let start = Instant::now();
         if self.beside.is_none() && !matches!(self.core.stored(), Stored::Open(_)) {
@@ -327,27 +367,6 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
         Ok(())
     }
 
-    fn pattern(&self) -> Result<Csr<T>> {
-        let a = self.core.stored().to_csr(&self.backend)?.to_host(&self.backend)?;
-        match &self.order {
-            None => Ok(a),
-            Some(order) => {
-                graph::permute_symmetric(&a, &order.permutation.to_host(&self.backend)?.into_inverse())
-            }
-        }
-    }
-
-    fn solve_quickly(&mut self, transposed: bool, b: RightHandSides<'_, T>, x: &mut [T]) -> Result<bool> {
-        if self.order.is_some() || self.scaled.is_some() || self.null.is_some() {
-            return Ok(false);
-        }
-        let good = self.core.solve_quickly(transposed, b, x)?;
-        if good && self.negated {
-            x.iter_mut().for_each(|x| *x = -*x);
-        }
-        Ok(good)
-    }
-
     fn transposed(&self) -> Result<Box<dyn OnBackend<T, B>>> {
         let backend = &self.backend;
         let mut a = self.core.stored().to_csr(backend)?;
@@ -364,17 +383,5 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
         }
         let wishes = self.wishes.clone().of_transpose(self.about.hermitian && !T::COMPLEX);
         Ok(Box::new(Self::build(backend, a, &wishes, Some("the format of the solver of A".into()))?))
-    }
-
-    fn history(&self, right_hand_side: usize) -> &[f64] {
-        self.core.history(right_hand_side)
-    }
-
-    fn about(&self) -> &About {
-        &self.about
-    }
-
-    fn trail(&self) -> &Trail {
-        &self.core.trail
     }
 }

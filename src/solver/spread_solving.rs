@@ -222,20 +222,9 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             relative_residual: judged.relative(),
             row_wise_residual: judged.row_wise(),
             backward_error: self.norms.as_ref().and_then(|norms| judged.backward_error(norms.frobenius)),
-            condition: None,
-            digits: None,
-            normal_residual: None,
-            singularity: None,
-            outside_range: None,
-            unmatched: None,
-            memory_needed: None,
             bytes_per_iteration: report.bytes_per_iteration,
-            at_once: 1,
             seconds: self.seconds,
-            format: Csr::<T>::NAME,
-            stored: T::NAME,
-            device: Arc::clone(&self.device),
-            trail: Arc::new(self.trail.clone()),
+            ..blank(&self.device, &self.trail, Csr::<T>::NAME, T::NAME)
         })
     }
 }

@@ -19,7 +19,6 @@ use crate::direct::Kind;
 use crate::error::{Error, Result};
 use crate::krylov::{BiCgStab, Cg, Gmres, Lsmr, Minres, SolveOptions};
 use crate::matrix::Csr;
-use crate::prices::budgets::SMALL;
 use crate::scalar::Scalar;
 use crate::work::{StopRequest, within};
 use std::time::Instant;
@@ -88,7 +87,7 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
         }
         let set_up = |a: &Csr<T, B>| match name {
             PreconditionerChoice::Ilu => {
-                let is_tried = <B as PreconditionSteps>::IS_DEVICE && a.rows() <= SMALL;
+                let is_tried = <B as PreconditionSteps>::IS_DEVICE;
                 let bounds = match share {
                     Some(_) if is_tried => Bounds::TRIED,
                     Some(_) => Bounds::TAKES_OVER,

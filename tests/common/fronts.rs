@@ -1,6 +1,7 @@
 //! Factorisations in dense fronts of a device, compared with residuals that are computed here.
 
 use crate::random::Random;
+use nalgebra::DMatrix;
 use num_complex::Complex;
 use residua::direct::{DeviceOptions, DeviceReport, Kind, OnDevice};
 use residua::scalar::Symmetry;
@@ -106,6 +107,72 @@ pub fn check_joined<T: Scalar>(cuda: &Cuda, own: usize, rest: usize, tolerance: 
         check(cuda, &name, &a, tolerance);
         let (report, ..) = solved(cuda, &a, tolerance);
         assert!(report.refinements <= 2 && report.iterations == 0, "{name} {}: {report:?}", T::NAME);
+    }
+}
+
+/// Determinant and inertia agree with those of dense factorisations.
+pub fn check_determinant<T: Scalar>(cuda: &Cuda, name: &str, a: &Csr<T>, tolerance: f64) {
+    let n = a.rows();
+    let mut dense = DMatrix::<Complex<f64>>::zeros(n, n);
+    a.iter().for_each(|(i, j, value)| dense[(i, j)] = Complex::new(value.re().to_f64(), value.im().to_f64()));
+    let lu = dense.clone().lu();
+    let (mut sign, mut logarithm) = (Complex::from(lu.p().determinant::<f64>()), 0.0);
+    for pivot in lu.u().diagonal().iter() {
+        sign *= pivot / pivot.norm();
+        logarithm += pivot.norm().ln();
+    }
+    let mut direct = OnDevice::planned(cuda, &a.to_backend(cuda).unwrap(), by_fronts()).unwrap();
+    let (found_sign, found) = direct.log_determinant().unwrap();
+    let found_sign = Complex::new(found_sign.re().to_f64(), found_sign.im().to_f64());
+    assert!((found_sign - sign).norm() < tolerance, "{name} {}: {found_sign} for {sign}", T::NAME);
+    let error = (found - logarithm).abs() / logarithm.abs().max(1.0);
+    assert!(error < tolerance, "{name} {}: {found} for {logarithm}", T::NAME);
+    let inertia = direct.inertia();
+    if dense == dense.adjoint() {
+        let values = dense.symmetric_eigenvalues();
+        let positive = values.iter().filter(|&&value| value > 0.0).count();
+        assert_eq!(inertia.unwrap(), (positive, n - positive), "{name} {}", T::NAME);
+    } else {
+        assert!(inertia.is_err(), "{name} {}", T::NAME);
+    }
+}
+
+/// A Hermitian matrix with the eigenvalues of a real symmetric one: D A D^H with numbers of magnitude 1.
+fn turned(a: &Csr<f64>) -> Csr<Complex<f64>> {
+    // Angles of a triple 3, 4, 5, so that every entry and its mirror image are conjugate to the last bit.
+    let turn = |k: usize| if k % 3 == 0 { Complex::new(0.6, 0.8) } else { Complex::from(1.0) };
+    let entries = a.iter().map(|(i, j, value)| match i.cmp(&j) {
+        std::cmp::Ordering::Less => (turn(j) * turn(i).conj() * value).conj(),
+        std::cmp::Ordering::Equal => value.into(),
+        std::cmp::Ordering::Greater => turn(i) * turn(j).conj() * value,
+    });
+    let starts = (0..=a.rows()).scan(0, |at, row| {
+        let start = *at;
+        *at += if row < a.rows() { a.row(row).0.len() } else { 0 };
+        Some(start)
+    });
+    let indices = a.iter().map(|(_, j, _)| j as u32).collect();
+    Csr::from_parts(a.rows(), a.columns(), starts.collect(), indices, entries.collect()).unwrap()
+}
+
+/// Determinants of matrices of all kinds, with fronts of all classes.
+pub fn determinants(cuda: &Cuda) {
+    let waves = generate::helmholtz([17, 18, 1], 10.0).unwrap();
+    check_determinant(cuda, "waves", &waves, 1e-9);
+    check_determinant(cuda, "turned waves", &turned(&waves), 1e-9);
+    let saddle = generate::stokes([7, 6, 1], 1.0, true).unwrap();
+    check_determinant(cuda, "saddle point", &saddle, 1e-9);
+    check_determinant(cuda, "program", &generate::quadratic_program(60, 30, 10.0, 1).unwrap(), 1e-8);
+    check_determinant(cuda, "circuit", &generate::circuit(150, 1e3, 1).unwrap(), 1e-8);
+    check_determinant(cuda, "wind", &generate::convection_diffusion([7, 6, 5], 0.01).unwrap(), 1e-9);
+    check_determinant(cuda, "absorbed", &generate::helmholtz_absorbing([14, 15, 1], 10.0).unwrap(), 1e-9);
+    check_determinant(cuda, "dense", &dense::<f64>(130), 1e-9);
+    check_determinant(cuda, "dense", &dense::<Complex<f64>>(70), 1e-9);
+    check_determinant(cuda, "dense", &dense::<f32>(70), 1e-3);
+    check_determinant(cuda, "dense", &dense::<Complex<f32>>(70), 1e-3);
+    for symmetry in [Symmetry::Symmetric, Symmetry::Hermitian] {
+        check_determinant(cuda, symmetry.name(), &joined::<Complex<f64>>(40, 50, symmetry), 1e-9);
+        check_determinant(cuda, symmetry.name(), &joined::<f64>(70, 90, symmetry), 1e-9);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Factorisations in dense fronts on a device. Skips with a message if there is none.
 
 use crate::device::device;
-use crate::fronts::{by_fronts, check, check_joined, check_several, dense, residual};
+use crate::fronts::{by_fronts, check, check_joined, check_several, dense, determinants, residual};
 use crate::random::Random;
 use crate::{Class, matrix, product};
 use num_complex::Complex;
@@ -93,6 +93,47 @@ fn new_values_need_no_other_structure_in_fronts() {
 }
 
 #[test]
+fn determinants_and_inertia_are_those_of_dense_factorisations() {
+    let Some(cuda) = device() else { return };
+    determinants(&cuda);
+    // A zero eigenvalue: constants.
+    let mut a = generate::poisson2d(9, 9).unwrap();
+    let sums: Vec<f64> = (0..81).map(|row| a.row(row).1.iter().sum()).collect();
+    let shifted: Vec<f64> =
+        a.iter().map(|(i, j, value)| if i == j { value - sums[i] } else { value }).collect();
+    a.values_mut().copy_from_slice(&shifted);
+    let mut direct = OnDevice::planned(&cuda, &a.to_backend(&cuda).unwrap(), by_fronts()).unwrap();
+    assert!(direct.inertia().is_err());
+}
+
+#[test]
+fn a_solve_has_the_same_bits_whether_it_is_recorded_or_not() {
+    let Some(cuda) = device() else { return };
+    for a in [generate::poisson3d(19, 18, 17).unwrap(), dense::<f64>(600)] {
+        let (n, device) = (a.rows(), a.to_backend(&cuda).unwrap());
+        let mut direct = OnDevice::planned(&cuda, &device, by_fronts()).unwrap();
+        let b = cuda.upload(Random(4).vector::<f64>(n)).unwrap();
+        let solve = |direct: &mut OnDevice<f64, Cuda>| {
+            let mut x = cuda.zeros(n).unwrap();
+            let told = direct.solve(&b, &mut x, 1e-10).unwrap();
+            assert_eq!((told.solved, told.perturbed), (true, Some(0)), "{told:?}");
+            cuda.download(&x).unwrap()
+        };
+        // The first solve launches, the second records, the others replay, also for new factors and after another
+        // number of right-hand sides.
+        let first = solve(&mut direct);
+        for _ in 0..3 {
+            assert!(solve(&mut direct) == first);
+        }
+        direct.update(&device).unwrap();
+        assert!(solve(&mut direct) == first);
+        let several = cuda.upload(Random(4).vector::<f64>(2 * n)).unwrap();
+        direct.solve_several(2, &several, &mut cuda.zeros(2 * n).unwrap()).unwrap();
+        assert!(solve(&mut direct) == first);
+    }
+}
+
+#[test]
 fn several_right_hand_sides_go_through_fronts_together() {
     let Some(cuda) = device() else { return };
     for a in [
@@ -124,6 +165,8 @@ fn what_fronts_cannot_solve_has_a_reason() {
             a.iter().map(|(i, j, value)| if i == 20 || j == 20 { 0.0 } else { value }).collect();
         a.values_mut().copy_from_slice(&zeros);
         assert!(!fails(&a, by_fronts()).is_empty());
+        let mut direct = OnDevice::planned(&cuda, &a.to_backend(&cuda).unwrap(), by_fronts()).unwrap();
+        assert!(direct.log_determinant().is_err() && direct.inertia().is_err());
     }
     // A column without entries.
     let empty = of_entries(3, [(0, 0, 1.0), (1, 0, 2.0), (1, 1, 1.0), (2, 1, 3.0)]);

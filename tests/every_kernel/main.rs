@@ -67,7 +67,7 @@ use systems::device::device;
 /// A named group of cases that run together.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 72] = [
+const GROUPS: [Group; 73] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -124,6 +124,7 @@ const GROUPS: [Group; 72] = [
     ("incomplete-complex", triangular::complex_factor_cases),
     ("incomplete-pivots", triangular::failing_pivot_cases),
     ("fronts", fronts::small_cases),
+    ("fronts-determinants", fronts::determinants),
     ("peers", peers::one_rank),
     ("peers-rows", peers::rows_of_a_rank),
     ("boxes", grid::boxes_of_points),

@@ -14,6 +14,7 @@ const ROOMS: &[&str] = &[
     "lock",
     "mixing",
     "random",
+    "settings",
     "units",
     "output",
     "prices",

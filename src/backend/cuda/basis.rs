@@ -5,6 +5,7 @@ use super::Cuda;
 use super::launch::kernels;
 use super::slice::Slice;
 use super::tuning::{self, BasisProducts, MOST_VECTORS};
+use super::workspace::Reduction;
 use crate::backend::Hessenberg;
 use crate::backend::host::basis::check;
 use crate::error::{Error, Result};
@@ -20,10 +21,9 @@ mod kernel {
             slice: u32,
             rows: u32,
             w: &Slice<T>,
-            n: u64,
+            n: usize,
             out: &mut Slice<T>,
-            partials: u64,
-            finished: u64,
+            reduction: Reduction,
         );
         fn basis_update(
             alpha: T,
@@ -31,10 +31,9 @@ mod kernel {
             count: u32,
             h: &Slice<T>,
             w: &mut Slice<T>,
-            n: u64,
+            n: usize,
             square: Option<&mut Slice<T>>,
-            partials: u64,
-            finished: u64,
+            reduction: Reduction,
         );
     }
     kernels! {
@@ -44,10 +43,9 @@ mod kernel {
             count: u32,
             h: &Slice<T>,
             w: &mut Slice<T>,
-            n: u64,
+            n: usize,
             out: &mut Slice<T>,
-            partials: u64,
-            finished: u64,
+            reduction: Reduction,
         );
     }
     kernels! {
@@ -81,7 +79,7 @@ pub(super) fn products<T: Scalar>(
         let vectors = MOST_VECTORS.min(count - first);
         let BasisProducts { shape, slice, rows } =
             tuning::basis_products(cuda.0.chip, vectors, n, size_of::<T>());
-        let (_, finished) = cuda.0.workspaces.reduction();
+        let (_, counter) = cuda.0.workspaces.reduction();
         let (_guard, partials) = cuda.0.workspaces.pieces(vectors * rows as usize)?;
         let basis = basis.part(first * n..(first + vectors) * n);
         let out = out.part_mut(first..first + vectors);
@@ -93,10 +91,9 @@ pub(super) fn products<T: Scalar>(
             slice,
             rows,
             w,
-            n as u64,
+            n,
             out,
-            partials,
-            finished,
+            (partials, counter),
         )?;
     }
     Ok(())
@@ -117,9 +114,9 @@ pub(super) fn project<T: Scalar>(
         update(cuda, -T::one(), basis, count, h, w, None)?;
         return products(cuda, basis, count, w, out);
     };
-    let (_, finished) = cuda.0.workspaces.reduction();
+    let (_, counter) = cuda.0.workspaces.reduction();
     let (_guard, partials) = cuda.0.workspaces.pieces(count * shape.blocks as usize)?;
-    kernel::basis_project(cuda, shape, basis, count as u32, h, w, n as u64, out, partials, finished)
+    kernel::basis_project(cuda, shape, basis, count as u32, h, w, n, out, (partials, counter))
 }
 
 /// See [`VectorOps::basis_update`](crate::backend::VectorOps::basis_update).
@@ -138,8 +135,8 @@ pub(super) fn update<T: Scalar>(
         Error::check_dimension("length of the squared norm", 1, square.len())?;
     }
     let shape = tuning::basis_update(cuda.0.chip, n, size_of::<T>());
-    let (partials, finished) = cuda.0.workspaces.reduction();
-    kernel::basis_update(cuda, shape, alpha, basis, count as u32, h, w, n as u64, square, partials, finished)
+    let reduction = cuda.0.workspaces.reduction();
+    kernel::basis_update(cuda, shape, alpha, basis, count as u32, h, w, n, square, reduction)
 }
 
 /// See [`VectorOps::hessenberg_step`](crate::backend::VectorOps::hessenberg_step).

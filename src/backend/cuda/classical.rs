@@ -13,37 +13,28 @@ use crate::scalar::Scalar;
 mod kernel {
     use super::*;
     kernels! {
-        "classical.cu", types(T: Scalar as SCALAR; offsets as OFFSET, "u32" as TARGET);
-        fn dependence_lengths(
-            n: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
-            threshold: T::Real,
-            lengths: &mut Slice<u32>,
-        );
+        "classical.cu", types(T: Scalar as SCALAR; a as OFFSET, "u32" as TARGET);
+        fn dependence_lengths(n: usize, a: CsrParts<'_, T, Cuda>, threshold: T::Real, lengths: &mut Slice<u32>);
     }
     kernels! {
-        "classical.cu", types(T: Scalar as SCALAR; offsets as OFFSET, starts as TARGET);
+        "classical.cu", types(T: Scalar as SCALAR; a as OFFSET, starts as TARGET);
         fn dependence_entries(
-            n: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
+            n: usize,
+            a: CsrParts<'_, T, Cuda>,
             threshold: T::Real,
             starts: OffsetsRef<'_, Cuda>,
             dependences: &mut Slice<u32>,
         );
+    }
+    kernels! {
+        "classical.cu", types(T: Scalar as SCALAR; a as OFFSET, strong as TARGET);
         fn extended_rows(
-            n: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
-            starts: OffsetsRef<'_, Cuda>,
-            dependences: &Slice<u32>,
+            n: usize,
+            a: CsrParts<'_, T, Cuda>,
+            strong: CsrPattern<'_, Cuda>,
             numbers: &Slice<u32>,
             most: u32,
-            again: u32,
+            again: bool,
             lengths: &mut Slice<u32>,
             kept_columns: &mut Slice<u32>,
             kept_values: &mut Slice<T>,
@@ -52,36 +43,8 @@ mod kernel {
     }
     kernels! {
         "classical.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, starts as TARGET);
-        fn coarse_compare(
-            n: u64,
-            starts: OffsetsRef<'_, Cuda>,
-            dependences: &Slice<u32>,
-            counts: &Slice<u32>,
-            state: &Slice<u32>,
-            round: u32,
-            lost: &mut Slice<u32>,
-        );
-        fn coarse_decide(
-            n: u64,
-            starts: OffsetsRef<'_, Cuda>,
-            dependences: &Slice<u32>,
-            lost: &Slice<u32>,
-            round: u32,
-            state: &mut Slice<u32>,
-            undecided: &mut Slice<u32>,
-        );
-        fn fewer_weights(
-            n: u64,
-            starts: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
-            most: u32,
-            lengths: &mut Slice<u32>,
-            kept_columns: &mut Slice<u32>,
-            kept_values: &mut Slice<T>,
-        );
         fn packed_rows(
-            n: u64,
+            n: usize,
             width: u32,
             wide_columns: &Slice<u32>,
             wide_values: &Slice<T>,
@@ -91,18 +54,48 @@ mod kernel {
         );
     }
     kernels! {
+        "classical.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, depends as TARGET);
+        fn coarse_compare(
+            n: usize,
+            depends: CsrPattern<'_, Cuda>,
+            counts: &Slice<u32>,
+            state: &Slice<u32>,
+            round: u32,
+            lost: &mut Slice<u32>,
+        );
+        fn coarse_decide(
+            n: usize,
+            depends: CsrPattern<'_, Cuda>,
+            lost: &Slice<u32>,
+            round: u32,
+            state: &mut Slice<u32>,
+            undecided: &mut Slice<u32>,
+        );
+    }
+    kernels! {
+        "classical.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, p as TARGET);
+        fn fewer_weights(
+            n: usize,
+            p: CsrParts<'_, T, Cuda>,
+            most: u32,
+            lengths: &mut Slice<u32>,
+            kept_columns: &mut Slice<u32>,
+            kept_values: &mut Slice<T>,
+        );
+    }
+    kernels! {
         "classical.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, "u32" as TARGET);
-        fn influence_counts(entries: u64, dependences: &Slice<u32>, counts: &mut Slice<u32>);
+        fn influence_counts(entries: usize, dependences: &Slice<u32>, counts: &mut Slice<u32>);
         fn coarse_start(
-            n: u64,
+            n: usize,
             counts: &Slice<u32>,
             state: &mut Slice<u32>,
             lost: &mut Slice<u32>,
             undecided: &mut Slice<u32>,
         );
-        fn coarse_flags(n: u64, state: &Slice<u32>, flags: &mut Slice<u32>);
+        fn coarse_flags(n: usize, state: &Slice<u32>, flags: &mut Slice<u32>);
         fn coarse_numbers(
-            n: u64,
+            n: usize,
             state: &Slice<u32>,
             places: &Slice<u32>,
             numbers: &mut Slice<u32>,
@@ -132,7 +125,7 @@ impl<T: Scalar> Wide<T> {
         let (mut indices, mut values) = (cuda.buffer(entries)?, cuda.buffer(entries)?);
         let (shape, width) = (tuning::classical_rows(cuda.0.chip, rows), self.width as u32);
         let (from, to) = ((&self.columns, &self.values), offsets.as_ref());
-        kernel::packed_rows(cuda, shape, rows as u64, width, from.0, from.1, to, &mut indices, &mut values)?;
+        kernel::packed_rows(cuda, shape, rows, width, from.0, from.1, to, &mut indices, &mut values)?;
         Ok((offsets, indices, values))
     }
 }
@@ -148,29 +141,28 @@ fn coarse_unknowns<T: Scalar>(
     cuda: Cuda,
     depends: CsrPattern<'_, Cuda>,
 ) -> Result<(<Cuda as Backend>::Vec<u32>, usize)> {
-    let (n, starts, columns) = (depends.rows, depends.offsets, depends.indices);
-    let (rows, shape) = (n as u64, || tuning::classical_rows(cuda.0.chip, n + 1));
+    let (n, columns) = (depends.rows, depends.indices);
+    let shape = || tuning::classical_rows(cuda.0.chip, n + 1);
     let mut counts = cuda.zeros::<u32>(n)?;
     let of_entries = tuning::classical_rows(cuda.0.chip, columns.len());
-    kernel::influence_counts::<T>(cuda, of_entries, columns.len() as u64, columns, &mut counts)?;
+    kernel::influence_counts::<T>(cuda, of_entries, columns.len(), columns, &mut counts)?;
     let (mut state, mut lost) = (cuda.buffer::<u32>(n)?, cuda.buffer::<u32>(n)?);
     let mut undecided = cuda.zeros::<u32>(1)?;
-    kernel::coarse_start::<T>(cuda, shape(), rows, &counts, &mut state, &mut lost, &mut undecided)?;
+    kernel::coarse_start::<T>(cuda, shape(), n, &counts, &mut state, &mut lost, &mut undecided)?;
     for round in 1.. {
-        kernel::coarse_compare::<T>(cuda, shape(), rows, starts, columns, &counts, &state, round, &mut lost)?;
+        kernel::coarse_compare::<T>(cuda, shape(), n, depends, &counts, &state, round, &mut lost)?;
         cuda.fill(0, &mut undecided)?;
-        let left = &mut undecided;
-        kernel::coarse_decide::<T>(cuda, shape(), rows, starts, columns, &lost, round, &mut state, left)?;
+        kernel::coarse_decide::<T>(cuda, shape(), n, depends, &lost, round, &mut state, &mut undecided)?;
         if asked_after(round) && cuda.value(&undecided)? == 0 {
             break;
         }
     }
     let (mut flags, mut places) = (cuda.buffer::<u32>(n + 1)?, cuda.buffer::<u32>(n + 1)?);
-    kernel::coarse_flags::<T>(cuda, shape(), rows, &state, &mut flags)?;
+    kernel::coarse_flags::<T>(cuda, shape(), n, &state, &mut flags)?;
     cuda.exclusive_scan(&flags, &mut places)?;
     let count = cuda.value(Cuda::part(&places, n..n + 1))? as usize;
     let mut numbers = lost;
-    kernel::coarse_numbers::<T>(cuda, shape(), rows, &state, &places, &mut numbers)?;
+    kernel::coarse_numbers::<T>(cuda, shape(), n, &state, &places, &mut numbers)?;
     Ok((numbers, count))
 }
 
@@ -186,32 +178,12 @@ impl ClassicalSteps for Cuda {
         let (cuda, n, threshold) = (*self, a.rows, T::Real::from_f64(strength));
         let shape = || tuning::strong_lanes(cuda.0.chip, n);
         let mut lengths = cuda.buffer::<u32>(n + 1)?;
-        let CsrParts { offsets, indices, values, .. } = a;
-        kernel::dependence_lengths(
-            cuda,
-            shape(),
-            n as u64,
-            offsets,
-            indices,
-            values,
-            threshold,
-            &mut lengths,
-        )?;
+        kernel::dependence_lengths(cuda, shape(), n, a, threshold, &mut lengths)?;
         let (starts, entries) = offsets_of(&cuda, &lengths)?;
         let mut columns = cuda.buffer(entries)?;
-        alike(cuda, offsets, starts.as_ref(), |offsets, starts| {
-            let to = &mut columns;
-            kernel::dependence_entries(
-                cuda,
-                shape(),
-                n as u64,
-                offsets,
-                indices,
-                values,
-                threshold,
-                starts,
-                to,
-            )
+        alike(cuda, a.offsets, starts.as_ref(), |offsets, starts| {
+            let a = a.with_offsets(offsets);
+            kernel::dependence_entries(cuda, shape(), n, a, threshold, starts, &mut columns)
         })?;
         Ok((starts, columns))
     }
@@ -229,23 +201,13 @@ impl ClassicalSteps for Cuda {
         let shapes = tuning::classical_lanes(cuda.0.chip, n, a.indices.len() / n.max(1), weights);
         for (number, shape) in shapes.enumerate() {
             let mut beyond = cuda.zeros::<u32>(1)?;
-            alike(cuda, a.offsets, strong.offsets, |offsets, starts| {
+            let Wide { lengths, columns, values, .. } = &mut wide;
+            alike(cuda, a.offsets, strong.offsets, |of_a, of_strong| {
+                let a = a.with_offsets(of_a);
+                let strong = strong.with_offsets(of_strong);
+                let (most, again, beyond) = (weights as u32, number > 0, &mut beyond);
                 kernel::extended_rows(
-                    cuda,
-                    shape,
-                    n as u64,
-                    offsets,
-                    a.indices,
-                    a.values,
-                    starts,
-                    strong.indices,
-                    &numbers,
-                    weights as u32,
-                    u32::from(number > 0),
-                    &mut wide.lengths,
-                    &mut wide.columns,
-                    &mut wide.values,
-                    &mut beyond,
+                    cuda, shape, n, a, strong, &numbers, most, again, lengths, columns, values, beyond,
                 )
             })?;
             if cuda.value(&beyond)? == 0 {
@@ -263,9 +225,8 @@ impl ClassicalSteps for Cuda {
         let (cuda, n) = (*self, p.rows);
         let mut wide = Wide::<T>::new(cuda, n, weights)?;
         let shape = tuning::classical_rows(cuda.0.chip, n);
-        let (starts, columns, values, most) = (p.offsets, p.indices, p.values, weights as u32);
-        let Wide { lengths, columns: to, values: values_to, .. } = &mut wide;
-        kernel::fewer_weights(cuda, shape, n as u64, starts, columns, values, most, lengths, to, values_to)?;
+        let Wide { lengths, columns, values, .. } = &mut wide;
+        kernel::fewer_weights(cuda, shape, n, p, weights as u32, lengths, columns, values)?;
         wide.packed(cuda)
     }
 }

@@ -12,109 +12,76 @@ use crate::scalar::Scalar;
 mod kernel {
     use super::*;
     kernels! {
-        "coarsen.cu", types(T: Scalar as SCALAR; offsets as OFFSET, "u32" as TARGET);
-        fn largest_couplings(
-            n: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
-            largest: &mut Slice<T::Real>,
-        );
+        "coarsen.cu", types(T: Scalar as SCALAR; a as OFFSET, "u32" as TARGET);
+        fn largest_couplings(n: usize, a: CsrParts<'_, T, Cuda>, largest: &mut Slice<T::Real>);
         fn strong_lengths(
-            n: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
+            n: usize,
+            a: CsrParts<'_, T, Cuda>,
             threshold: T::Real,
             largest: &Slice<T::Real>,
             lengths: &mut Slice<u32>,
         );
-        fn row_norms(n: u64, offsets: OffsetsRef<'_, Cuda>, values: &Slice<T>, norms: &mut Slice<T::Real>);
-        fn diagonal_scales(
-            n: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
-            scales: &mut Slice<f64>,
-        );
-        fn inverse_roots(
-            n: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
-            roots: &mut Slice<T>,
-        );
+        fn diagonal_scales(n: usize, a: CsrParts<'_, T, Cuda>, scales: &mut Slice<f64>);
+        fn inverse_roots(n: usize, a: CsrParts<'_, T, Cuda>, roots: &mut Slice<T>);
         fn scaled_values(
-            n: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
+            n: usize,
+            a: CsrParts<'_, T, Cuda>,
             left: &Slice<T>,
             right: &Slice<T>,
             scaled: &mut Slice<T>,
         );
         fn scaled_sums(
-            n: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
+            n: usize,
+            a: CsrParts<'_, T, Cuda>,
             scales: &Slice<f64>,
             threshold: f64,
             sums: &mut Slice<T::Real>,
             strong: &mut Slice<u32>,
         );
-        fn scaled_magnitudes(
-            n: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
-            scales: &Slice<f64>,
-            weights: &mut Slice<f32>,
-        );
+        fn scaled_magnitudes(n: usize, a: CsrParts<'_, T, Cuda>, scales: &Slice<f64>, weights: &mut Slice<f32>);
+    }
+    kernels! {
+        "coarsen.cu", types(T: Scalar as SCALAR; offsets as OFFSET, "u32" as TARGET);
+        fn row_norms(n: usize, offsets: OffsetsRef<'_, Cuda>, values: &Slice<T>, norms: &mut Slice<T::Real>);
     }
     kernels! {
         "coarsen.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, "u32" as TARGET);
-        fn exponents(n: u64, x: &Slice<T::Real>, exponents: &mut Slice<u32>);
-        fn flags_from(n: u64, x: &Slice<u32>, least: u32, flags: &mut Slice<u8>);
+        fn exponents(n: usize, x: &Slice<T::Real>, exponents: &mut Slice<u32>);
+        fn flags_from(n: usize, x: &Slice<u32>, least: u32, flags: &mut Slice<u8>);
         fn divide_by_column(
-            entries: u64,
+            entries: usize,
             indices: &Slice<u32>,
             norms: &Slice<T::Real>,
             values: &mut Slice<T>,
         );
-        fn conjugate(n: u64, x: &mut Slice<T>);
+        fn conjugate(n: usize, x: &mut Slice<T>);
     }
     kernels! {
-        "coarsen.cu", types(T: Scalar as SCALAR; offsets as OFFSET, starts as TARGET);
+        "coarsen.cu", types(T: Scalar as SCALAR; a as OFFSET, starts as TARGET);
         fn strong_entries(
-            n: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
+            n: usize,
+            a: CsrParts<'_, T, Cuda>,
             threshold: T::Real,
             largest: &Slice<T::Real>,
             starts: OffsetsRef<'_, Cuda>,
             neighbours: &mut Slice<u32>,
             weights: &mut Slice<f32>,
         );
+    }
+    kernels! {
+        "coarsen.cu", types(T: Scalar as SCALAR; a as OFFSET, strong as TARGET);
         fn damped_entries(
-            n: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
-            starts: OffsetsRef<'_, Cuda>,
-            neighbours: &Slice<u32>,
+            n: usize,
+            a: CsrParts<'_, T, Cuda>,
+            strong: CsrPattern<'_, Cuda>,
             omega: T::Real,
             indices: &mut Slice<u32>,
             damped: &mut Slice<T>,
         );
         fn smoothed_entries(
-            n: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
-            starts: OffsetsRef<'_, Cuda>,
-            neighbours: &Slice<u32>,
+            n: usize,
+            a: CsrParts<'_, T, Cuda>,
+            strong: CsrPattern<'_, Cuda>,
             omega: T::Real,
             group: &Slice<u32>,
             vector: &Slice<T::Real>,
@@ -125,16 +92,18 @@ mod kernel {
         );
     }
     kernels! {
-        "coarsen.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, starts as TARGET);
+        "coarsen.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, strong as TARGET);
         fn smoothed_lengths(
-            n: u64,
-            starts: OffsetsRef<'_, Cuda>,
-            neighbours: &Slice<u32>,
+            n: usize,
+            strong: CsrPattern<'_, Cuda>,
             group: &Slice<u32>,
             lengths: &mut Slice<u32>,
         );
+    }
+    kernels! {
+        "coarsen.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, starts as TARGET);
         fn group_entries(
-            n: u64,
+            n: usize,
             group: &Slice<u32>,
             vector: &Slice<T::Real>,
             starts: OffsetsRef<'_, Cuda>,
@@ -143,18 +112,16 @@ mod kernel {
         );
     }
     kernels! {
-        "group_inverses.cu", types(T: Scalar as SCALAR, N: Scalar as NARROW; offsets as OFFSET, places as TARGET);
+        "group_inverses.cu", types(T: Scalar as SCALAR, N: Scalar as NARROW; a as OFFSET, places as TARGET);
         fn group_inverses(
-            n: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
-            blocks: u64,
+            n: usize,
+            a: CsrParts<'_, T, Cuda>,
+            blocks: usize,
             member_starts: &Slice<u32>,
             members: &Slice<u32>,
             scales: &Slice<f64>,
             part: T::Real,
-            hermitian: u32,
+            hermitian: bool,
             places: OffsetsRef<'_, Cuda>,
             units: &mut Slice<T::Real>,
             inverses: &mut Slice<N>,
@@ -163,7 +130,7 @@ mod kernel {
     kernels! {
         "group_inverses.cu", types(T: Scalar as SCALAR, N: Scalar as NARROW; "u32" as OFFSET, places as TARGET);
         fn group_product(
-            blocks: u64,
+            blocks: usize,
             member_starts: &Slice<u32>,
             members: &Slice<u32>,
             places: OffsetsRef<'_, Cuda>,
@@ -176,14 +143,11 @@ mod kernel {
         );
     }
     kernels! {
-        "smoothed_rows.cu", types(T: Scalar as SCALAR; offsets as OFFSET, starts as TARGET);
+        "smoothed_rows.cu", types(T: Scalar as SCALAR; a as OFFSET, strong as TARGET);
         fn smoothed_rows(
-            n: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
-            starts: OffsetsRef<'_, Cuda>,
-            neighbours: &Slice<u32>,
+            n: usize,
+            a: CsrParts<'_, T, Cuda>,
+            strong: CsrPattern<'_, Cuda>,
             omega: T::Real,
             group: &Slice<u32>,
             vector: &Slice<T::Real>,
@@ -211,18 +175,15 @@ impl CoarseningSteps for Cuda {
         a: CsrParts<'_, V, Self>,
         largest: &mut Slice<V::Real>,
     ) -> Result<()> {
-        let (shape, n) = (entries(*self, &a), a.rows as u64);
-        kernel::largest_couplings::<V>(*self, shape, n, a.offsets, a.indices, a.values, largest)
+        kernel::largest_couplings::<V>(*self, entries(*self, &a), a.rows, a, largest)
     }
 
     fn exponents<V: Scalar>(&self, x: &Slice<V::Real>, exponents: &mut Slice<u32>) -> Result<()> {
-        let (shape, n) = (nodes(*self, x.len()), x.len() as u64);
-        kernel::exponents::<V>(*self, shape, n, x, exponents)
+        kernel::exponents::<V>(*self, nodes(*self, x.len()), x.len(), x, exponents)
     }
 
     fn flags_from(&self, x: &Slice<u32>, least: u32, flags: &mut Slice<u8>) -> Result<()> {
-        let (shape, n) = (nodes(*self, x.len()), x.len() as u64);
-        kernel::flags_from::<f32>(*self, shape, n, x, least, flags)
+        kernel::flags_from::<f32>(*self, nodes(*self, x.len()), x.len(), x, least, flags)
     }
 
     fn strong_lengths<V: Scalar>(
@@ -232,10 +193,7 @@ impl CoarseningSteps for Cuda {
         largest: &Slice<V::Real>,
         lengths: &mut Slice<u32>,
     ) -> Result<()> {
-        let (shape, n) = (entries(*self, &a), a.rows as u64);
-        kernel::strong_lengths::<V>(
-            *self, shape, n, a.offsets, a.indices, a.values, threshold, largest, lengths,
-        )
+        kernel::strong_lengths::<V>(*self, entries(*self, &a), a.rows, a, threshold, largest, lengths)
     }
 
     fn strong_entries<V: Scalar>(
@@ -247,9 +205,16 @@ impl CoarseningSteps for Cuda {
         neighbours: &mut Slice<u32>,
         weights: &mut Slice<f32>,
     ) -> Result<()> {
-        let (shape, n) = (entries(*self, &a), a.rows as u64);
         kernel::strong_entries(
-            *self, shape, n, a.offsets, a.indices, a.values, threshold, largest, starts, neighbours, weights,
+            *self,
+            entries(*self, &a),
+            a.rows,
+            a,
+            threshold,
+            largest,
+            starts,
+            neighbours,
+            weights,
         )
     }
 
@@ -261,20 +226,7 @@ impl CoarseningSteps for Cuda {
         indices: &mut Slice<u32>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        let (shape, n) = (entries(*self, &a), a.rows as u64);
-        kernel::damped_entries(
-            *self,
-            shape,
-            n,
-            a.offsets,
-            a.indices,
-            a.values,
-            strong.offsets,
-            strong.indices,
-            omega,
-            indices,
-            values,
-        )
+        kernel::damped_entries(*self, entries(*self, &a), a.rows, a, strong, omega, indices, values)
     }
 
     fn smoothed_lengths(
@@ -283,9 +235,8 @@ impl CoarseningSteps for Cuda {
         group: &Slice<u32>,
         lengths: &mut Slice<u32>,
     ) -> Result<()> {
-        let (rows, n) = (strong.rows, strong.rows as u64);
-        let shape = tuning::row_entries(self.0.chip, rows + 1, strong.indices.len());
-        kernel::smoothed_lengths::<f32>(*self, shape, n, strong.offsets, strong.indices, group, lengths)
+        let shape = tuning::row_entries(self.0.chip, strong.rows + 1, strong.indices.len());
+        kernel::smoothed_lengths::<f32>(*self, shape, strong.rows, strong, group, lengths)
     }
 
     fn smoothed_entries<V: Scalar>(
@@ -302,27 +253,12 @@ impl CoarseningSteps for Cuda {
     ) -> Result<()> {
         let lengths = (a.indices.len() / a.rows.max(1), extent(*self, &a)?.longest as usize);
         let by_lanes = tuning::smoothed_rows(self.0.chip, a.rows, lengths, norms.len());
-        let (shared, n) = (by_lanes.is_some(), a.rows as u64);
+        let shared = by_lanes.is_some();
         let shape = by_lanes.unwrap_or_else(|| entries(*self, &a));
         let launch = if shared { kernel::smoothed_rows } else { kernel::smoothed_entries };
-        alike(*self, strong.offsets, places, |starts, places| {
-            launch(
-                *self,
-                shape,
-                n,
-                a.offsets,
-                a.indices,
-                a.values,
-                starts,
-                strong.indices,
-                omega,
-                group,
-                vector,
-                norms,
-                places,
-                indices,
-                values,
-            )
+        alike(*self, strong.offsets, places, |offsets, places| {
+            let strong = strong.with_offsets(offsets);
+            launch(*self, shape, a.rows, a, strong, omega, group, vector, norms, places, indices, values)
         })
     }
 
@@ -334,13 +270,21 @@ impl CoarseningSteps for Cuda {
         indices: &mut Slice<u32>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        let (shape, n) = (nodes(*self, group.len()), group.len() as u64);
-        kernel::group_entries::<V>(*self, shape, n, group, vector, starts, indices, values)
+        kernel::group_entries::<V>(
+            *self,
+            nodes(*self, group.len()),
+            group.len(),
+            group,
+            vector,
+            starts,
+            indices,
+            values,
+        )
     }
 
     fn row_norms<V: Scalar>(&self, a: CsrParts<'_, V, Self>, norms: &mut Slice<V::Real>) -> Result<()> {
-        let (shape, n) = (tuning::row_entries(self.0.chip, a.rows + 1, a.values.len()), a.rows as u64);
-        kernel::row_norms::<V>(*self, shape, n, a.offsets, a.values, norms)
+        let shape = tuning::row_entries(self.0.chip, a.rows + 1, a.values.len());
+        kernel::row_norms::<V>(*self, shape, a.rows, a.offsets, a.values, norms)
     }
 
     fn divide_by_column<V: Scalar>(
@@ -349,23 +293,19 @@ impl CoarseningSteps for Cuda {
         norms: &Slice<V::Real>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        let (shape, n) = (nodes(*self, values.len()), values.len() as u64);
-        kernel::divide_by_column::<V>(*self, shape, n, indices, norms, values)
+        kernel::divide_by_column::<V>(*self, nodes(*self, values.len()), values.len(), indices, norms, values)
     }
 
     fn conjugate<V: Scalar>(&self, x: &mut Slice<V>) -> Result<()> {
-        let (shape, n) = (nodes(*self, x.len()), x.len() as u64);
-        kernel::conjugate::<V>(*self, shape, n, x)
+        kernel::conjugate::<V>(*self, nodes(*self, x.len()), x.len(), x)
     }
 
     fn diagonal_scales<V: Scalar>(&self, a: CsrParts<'_, V, Self>, scales: &mut Slice<f64>) -> Result<()> {
-        let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
-        kernel::diagonal_scales::<V>(*self, shape, n, a.offsets, a.indices, a.values, scales)
+        kernel::diagonal_scales::<V>(*self, nodes(*self, a.rows), a.rows, a, scales)
     }
 
     fn inverse_roots<V: Scalar>(&self, a: CsrParts<'_, V, Self>, roots: &mut Slice<V>) -> Result<()> {
-        let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
-        kernel::inverse_roots::<V>(*self, shape, n, a.offsets, a.indices, a.values, roots)
+        kernel::inverse_roots::<V>(*self, nodes(*self, a.rows), a.rows, a, roots)
     }
 
     fn scaled_values<V: Scalar>(
@@ -375,8 +315,8 @@ impl CoarseningSteps for Cuda {
         right: &Slice<V>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        let (shape, n) = (tuning::node_lanes(self.0.chip, a.rows), a.rows as u64);
-        kernel::scaled_values::<V>(*self, shape, n, a.offsets, a.indices, a.values, left, right, values)
+        let shape = tuning::node_lanes(self.0.chip, a.rows);
+        kernel::scaled_values::<V>(*self, shape, a.rows, a, left, right, values)
     }
 
     fn scaled_sums<V: Scalar>(
@@ -388,10 +328,7 @@ impl CoarseningSteps for Cuda {
         strong: &mut Slice<u32>,
     ) -> Result<()> {
         self.fill(0, strong)?;
-        let (shape, n) = (entries(*self, &a), a.rows as u64);
-        kernel::scaled_sums::<V>(
-            *self, shape, n, a.offsets, a.indices, a.values, scales, threshold, sums, strong,
-        )
+        kernel::scaled_sums::<V>(*self, entries(*self, &a), a.rows, a, scales, threshold, sums, strong)
     }
 
     fn scaled_magnitudes<V: Scalar>(
@@ -400,8 +337,8 @@ impl CoarseningSteps for Cuda {
         scales: &Slice<f64>,
         weights: &mut Slice<f32>,
     ) -> Result<()> {
-        let (shape, n) = (tuning::node_lanes(self.0.chip, a.rows), a.rows as u64);
-        kernel::scaled_magnitudes::<V>(*self, shape, n, a.offsets, a.indices, a.values, scales, weights)
+        let shape = tuning::node_lanes(self.0.chip, a.rows);
+        kernel::scaled_magnitudes::<V>(*self, shape, a.rows, a, scales, weights)
     }
 
     fn group_inverses<V: Scalar>(
@@ -414,12 +351,11 @@ impl CoarseningSteps for Cuda {
         values: &mut Slice<V::Lower>,
     ) -> Result<()> {
         let (starts, members) = (narrow_starts(blocks)?, blocks.order().as_slice());
-        let (n, count, hermitian) = (a.rows as u64, blocks.count() as u64, u32::from(hermitian));
+        let (n, count) = (a.rows, blocks.count());
         let (shape, part) = (tuning::group_blocks(self.0.chip, blocks.count()), V::Real::from_f64(part));
         let places = blocks.places();
         kernel::group_inverses(
-            *self, shape, n, a.offsets, a.indices, a.values, count, starts, members, scales, part, hermitian,
-            places, units, values,
+            *self, shape, n, a, count, starts, members, scales, part, hermitian, places, units, values,
         )
     }
 
@@ -433,7 +369,7 @@ impl CoarseningSteps for Cuda {
         Error::check_dimension("length of x", blocks.unknowns(), x.len())?;
         Error::check_dimension("length of y", blocks.unknowns(), y.len())?;
         let (starts, members) = (narrow_starts(blocks)?, blocks.order().as_slice());
-        let (count, shape) = (blocks.count() as u64, tuning::group_rows(self.0.chip, blocks.count()));
+        let (count, shape) = (blocks.count(), tuning::group_rows(self.0.chip, blocks.count()));
         let places = blocks.places();
         kernel::group_product::<V, V::Lower>(
             *self, shape, count, starts, members, places, units, values, alpha, x, beta, y,

@@ -16,108 +16,119 @@ use std::ops::Range;
 mod kernel {
     use super::*;
     kernels! {
-        "convert_rows.cu", types(V: Element as _; offsets as OFFSET, "u32" as STARTS);
+        "convert_rows.cu", types(V: Element as _; a as OFFSET, "u32" as STARTS);
         fn csr_to_ell(
-            rows: u64, offsets: OffsetsRef<'_, Cuda>, from_columns: &Slice<u32>, from_values: &Slice<V>,
-            width: u32, columns: &mut Slice<u32>, values: &mut Slice<V>, splits: u32,
+            rows: usize, a: CsrParts<'_, V, Cuda>, width: u32, columns: &mut Slice<u32>, values: &mut Slice<V>,
+            splits: u32,
         );
+    }
+    kernels! {
+        "convert_rows.cu", types(V: Element as _; offsets as OFFSET, "u32" as STARTS);
         fn ell_to_csr(
-            rows: u64, offsets: OffsetsRef<'_, Cuda>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
+            rows: usize, offsets: OffsetsRef<'_, Cuda>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
             width: u32, columns: &Slice<u32>, values: &Slice<V>, splits: u32,
         );
     }
     kernels! {
-        "convert_rows.cu", types(V: Element as _; offsets as OFFSET, sections as STARTS);
+        "convert_rows.cu", types(V: Element as _; a as OFFSET, sections as STARTS);
         fn csr_to_jds(
-            rows: u64, offsets: OffsetsRef<'_, Cuda>, from_columns: &Slice<u32>, from_values: &Slice<V>,
-            order: &Slice<u32>, sections: OffsetsRef<'_, Cuda>, count: u64, columns: &mut Slice<u32>, values: &mut Slice<V>,
-            splits: u32, near: u32, far: u32,
-        );
-        fn jds_to_csr(
-            rows: u64, offsets: OffsetsRef<'_, Cuda>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
-            order: &Slice<u32>, sections: OffsetsRef<'_, Cuda>, count: u64, columns: &Slice<u32>, values: &Slice<V>,
-            splits: u32, near: u32, far: u32,
+            rows: usize, a: CsrParts<'_, V, Cuda>, order: &Slice<u32>, sections: OffsetsRef<'_, Cuda>,
+            count: usize, columns: &mut Slice<u32>, values: &mut Slice<V>, splits: u32, near: u32, far: u32,
         );
         /// `order` is null if rows keep their order.
         fn csr_to_sell(
-            rows: u64, offsets: OffsetsRef<'_, Cuda>, from_columns: &Slice<u32>, from_values: &Slice<V>,
-            order: Option<&Slice<u32>>, sections: OffsetsRef<'_, Cuda>, count: u64, height: u64,
-            columns: &mut Slice<u32>, values: &mut Slice<V>, splits: u32, near: u32,
+            rows: usize, a: CsrParts<'_, V, Cuda>, order: Option<&Slice<u32>>, sections: OffsetsRef<'_, Cuda>,
+            count: usize, height: usize, columns: &mut Slice<u32>, values: &mut Slice<V>, splits: u32,
+            near: u32,
         );
         fn csr_to_sell_far(
-            rows: u64, offsets: OffsetsRef<'_, Cuda>, from_columns: &Slice<u32>, from_values: &Slice<V>,
-            order: Option<&Slice<u32>>, sections: OffsetsRef<'_, Cuda>, count: u64, height: u64,
-            columns: &mut Slice<u32>, values: &mut Slice<V>, near: u32, share: u32,
+            rows: usize, a: CsrParts<'_, V, Cuda>, order: Option<&Slice<u32>>, sections: OffsetsRef<'_, Cuda>,
+            count: usize, height: usize, columns: &mut Slice<u32>, values: &mut Slice<V>, near: u32, share: u32,
+        );
+    }
+    kernels! {
+        "convert_rows.cu", types(V: Element as _; offsets as OFFSET, sections as STARTS);
+        fn jds_to_csr(
+            rows: usize, offsets: OffsetsRef<'_, Cuda>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
+            order: &Slice<u32>, sections: OffsetsRef<'_, Cuda>, count: usize, columns: &Slice<u32>,
+            values: &Slice<V>, splits: u32, near: u32, far: u32,
         );
         fn sell_to_csr(
-            rows: u64, offsets: OffsetsRef<'_, Cuda>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
-            order: Option<&Slice<u32>>, sections: OffsetsRef<'_, Cuda>, count: u64, height: u64,
+            rows: usize, offsets: OffsetsRef<'_, Cuda>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
+            order: Option<&Slice<u32>>, sections: OffsetsRef<'_, Cuda>, count: usize, height: usize,
             columns: &Slice<u32>, values: &Slice<V>, splits: u32, near: u32,
         );
         fn sell_to_csr_far(
-            rows: u64, offsets: OffsetsRef<'_, Cuda>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
-            order: Option<&Slice<u32>>, sections: OffsetsRef<'_, Cuda>, count: u64, height: u64,
+            rows: usize, offsets: OffsetsRef<'_, Cuda>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
+            order: Option<&Slice<u32>>, sections: OffsetsRef<'_, Cuda>, count: usize, height: usize,
             columns: &Slice<u32>, values: &Slice<V>, near: u32, share: u32,
         );
     }
     kernels! {
         "convert_tails.cu", types(V: Element as _; offsets as OFFSET, "u32" as HEADS, from as TAILS);
         fn tails(
-            from: OffsetsRef<'_, Cuda>, skip: u64, from_columns: &Slice<u32>, from_values: &Slice<V>, offsets: OffsetsRef<'_, Cuda>,
-            n: u64, starts: &Slice<u64>, rows: &mut Slice<u32>, columns: &mut Slice<u32>, values: &mut Slice<V>,
+            from: OffsetsRef<'_, Cuda>, skip: usize, from_columns: &Slice<u32>, from_values: &Slice<V>,
+            offsets: OffsetsRef<'_, Cuda>, n: usize, starts: &Slice<u64>, rows: &mut Slice<u32>,
+            columns: &mut Slice<u32>, values: &mut Slice<V>,
         );
         fn append(
             from: OffsetsRef<'_, Cuda>, tail_columns: &Slice<u32>, tail_values: &Slice<V>,
-            offsets: OffsetsRef<'_, Cuda>, n: u64, starts: &Slice<u64>, columns: &mut Slice<u32>, values: &mut Slice<V>,
+            offsets: OffsetsRef<'_, Cuda>, n: usize, starts: &Slice<u64>, columns: &mut Slice<u32>,
+            values: &mut Slice<V>,
         );
     }
     kernels! {
         "convert_tails.cu", types(I: Offset as _; offsets as OFFSET, heads as HEADS, tails as TAILS);
-        fn join_offsets(heads: OffsetsRef<'_, Cuda>, tails: OffsetsRef<'_, Cuda>, offsets: &mut Slice<I>, n: u64);
+        fn join_offsets(
+            heads: OffsetsRef<'_, Cuda>, tails: OffsetsRef<'_, Cuda>, offsets: &mut Slice<I>, n: usize,
+        );
     }
     kernels! {
         "own_columns.cu", types(V: Element as _; from as OFFSET, to as TARGET);
         fn split_columns(
-            rows: u64, from: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, values: &Slice<V>, first: u64, last: u64,
-            before: &Slice<u64>, to: &mut Offsets<Cuda>, own_columns: &mut Slice<u32>, own_values: &mut Slice<V>,
-            other_columns: &mut Slice<u32>, other_values: &mut Slice<V>,
+            rows: usize, from: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, values: &Slice<V>, first: usize,
+            last: usize, before: &Slice<u64>, to: &mut Offsets<Cuda>, own_columns: &mut Slice<u32>,
+            own_values: &mut Slice<V>, other_columns: &mut Slice<u32>, other_values: &mut Slice<V>,
         );
     }
     kernels! {
-        "own_columns.cu", types(; offsets as OFFSET, "u32" as TARGET);
+        "own_columns.cu", types(; a as OFFSET, "u32" as TARGET);
         fn entries_beyond(
-            rows: u64, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, first: u64, last: u64,
-            beyond: &mut Slice<u32>,
+            rows: usize, a: CsrPattern<'_, Cuda>, first: usize, last: usize, beyond: &mut Slice<u32>,
         );
     }
     kernels! {
         "convert_sizes.cu", types(; offsets as OFFSET);
-        fn row_lengths(offsets: OffsetsRef<'_, Cuda>, rows: u64, skip: u64, most: u64, lengths: &mut Slice<u32>);
+        fn row_lengths(
+            offsets: OffsetsRef<'_, Cuda>, rows: usize, skip: usize, most: usize, lengths: &mut Slice<u32>,
+        );
         fn jagged_lengths(
-            order: &Slice<u32>, rows: u64, offsets: OffsetsRef<'_, Cuda>, count: u64, lengths: &mut Slice<u32>,
+            order: &Slice<u32>, rows: usize, offsets: OffsetsRef<'_, Cuda>, count: usize,
+            lengths: &mut Slice<u32>,
         );
     }
     kernels! {
         "convert_sizes.cu", types(I: Offset as _; keys as OFFSET);
         fn order_keys(
-            lengths: &Slice<u32>, rows: u64, window: u64, longest: u32, bits: u32, keys: &mut Slice<I>,
+            lengths: &Slice<u32>, rows: usize, window: usize, longest: u32, bits: u32, keys: &mut Slice<I>,
             order: &mut Slice<u32>,
         );
     }
     kernels! {
         "convert_sizes.cu", types(I: Offset as _; places as OFFSET);
         fn section_places(
-            lengths: &Slice<u32>, rows: u64, height: u64, places: &mut Slice<I>, sections: u64,
+            lengths: &Slice<u32>, rows: usize, height: usize, places: &mut Slice<I>, sections: usize,
             found: &mut Slice<u64>,
         );
     }
     kernels! {
         "convert_sizes.cu", types(; "u32" as OFFSET);
         fn jagged_reach(
-            lengths: &Slice<u32>, order: &Slice<u32>, rows: u64, reach: &mut Slice<u32>, count: u64,
+            lengths: &Slice<u32>, order: &Slice<u32>, rows: usize, reach: &mut Slice<u32>, count: usize,
         );
         fn ordered_lengths(
-            lengths: &Slice<u32>, rows: u64, order: &Slice<u32>, sorted: &mut Slice<u32>, moved: &mut Slice<u64>,
+            lengths: &Slice<u32>, rows: usize, order: &Slice<u32>, sorted: &mut Slice<u32>,
+            moved: &mut Slice<u64>,
         );
     }
 }
@@ -125,7 +136,7 @@ mod kernel {
 kernels! {
     "length_order.cu", types();
     fn order_windows(
-        lengths: &Slice<u32>, rows: u64, window: u64, order: &mut Slice<u32>, sorted: &mut Slice<u32>,
+        lengths: &Slice<u32>, rows: usize, window: usize, order: &mut Slice<u32>, sorted: &mut Slice<u32>,
         moved: &mut Slice<u64>,
     );
 }
@@ -172,18 +183,7 @@ impl Cuda {
         let (rows, mut keys) = (lengths.len(), self.uninitialised::<K>(lengths.len())?);
         let shape = tuning::elementwise(self.0.chip, rows);
         let mut order = self.uninitialised(rows)?;
-        let window = window as u64;
-        kernel::order_keys(
-            self,
-            shape,
-            lengths,
-            rows as u64,
-            window,
-            longest,
-            bits.0,
-            &mut keys,
-            &mut order,
-        )?;
+        kernel::order_keys(self, shape, lengths, rows, window, longest, bits.0, &mut keys, &mut order)?;
         self.sort_pairs(&mut keys, &mut order, 0..bits.0 + bits.1)?;
         Ok(order)
     }
@@ -200,8 +200,8 @@ impl Conversions for Cuda {
         most: usize,
         lengths: &mut Slice<u32>,
     ) -> Result<()> {
-        let (shape, rows) = (tuning::elementwise(self.0.chip, lengths.len()), lengths.len() as u64);
-        kernel::row_lengths(*self, shape, offsets, rows, skip as u64, most as u64, lengths)
+        let (shape, rows) = (tuning::elementwise(self.0.chip, lengths.len()), lengths.len());
+        kernel::row_lengths(*self, shape, offsets, rows, skip, most, lengths)
     }
 
     fn longest_first(&self, lengths: &Slice<u32>, window: usize, longest: u32) -> Result<DeviceVec<u32>> {
@@ -223,13 +223,13 @@ impl Conversions for Cuda {
     ) -> Result<()> {
         let rows = lengths.len();
         if let Some(shape) = tuning::order_windows(rows, window) {
-            return order_windows(*self, shape, lengths, rows as u64, window as u64, order, sorted, moved);
+            return order_windows(*self, shape, lengths, rows, window, order, sorted, moved);
         }
         // Digits that are equal in all keys cost a launch but no pass. To determine the length of the longest row, the
         // host would have to wait.
         *order = self.longest_first(lengths, window, all_ones(most))?;
         let shape = tuning::elementwise(self.0.chip, rows);
-        kernel::ordered_lengths(*self, shape, lengths, rows as u64, order, sorted, moved)
+        kernel::ordered_lengths(*self, shape, lengths, rows, order, sorted, moved)
     }
 
     fn chunk_offsets<I: Offset>(
@@ -239,10 +239,10 @@ impl Conversions for Cuda {
         offsets: &mut Slice<I>,
         found: &mut Slice<u64>,
     ) -> Result<()> {
-        let (rows, sections) = (lengths.len() as u64, offsets.len() - 1);
+        let (rows, sections) = (lengths.len(), offsets.len() - 1);
         let mut places = self.uninitialised::<I>(sections)?;
-        let (shape, count) = (tuning::section_places(sections), sections as u64);
-        kernel::section_places(*self, shape, lengths, rows, height as u64, &mut places, count, found)?;
+        let (shape, count) = (tuning::section_places(sections), sections);
+        kernel::section_places(*self, shape, lengths, rows, height, &mut places, count, found)?;
         exclusive_scan(*self, &places, offsets)
     }
 
@@ -252,7 +252,7 @@ impl Conversions for Cuda {
         order: RowOrderRef<'_, Self>,
         reach: &mut Slice<u32>,
     ) -> Result<()> {
-        let (rows, count) = (lengths.len() as u64, reach.len() as u64);
+        let (rows, count) = (lengths.len(), reach.len());
         let shape = tuning::one_each(reach.len());
         kernel::jagged_reach(*self, shape, lengths, order.as_slice(), rows, reach, count)
     }
@@ -263,8 +263,8 @@ impl Conversions for Cuda {
         diagonals: OffsetsRef<'_, Self>,
         lengths: &mut Slice<u32>,
     ) -> Result<()> {
-        let (shape, rows) = (tuning::elementwise(self.0.chip, lengths.len()), lengths.len() as u64);
-        let count = (diagonals.len() - 1) as u64;
+        let (shape, rows) = (tuning::elementwise(self.0.chip, lengths.len()), lengths.len());
+        let count = diagonals.len() - 1;
         kernel::jagged_lengths(*self, shape, order.as_slice(), rows, diagonals, count, lengths)
     }
 
@@ -275,7 +275,7 @@ impl Conversions for Cuda {
         offsets: &mut Slice<I>,
     ) -> Result<()> {
         let shape = tuning::elementwise(self.0.chip, offsets.len()).variant("VALUE_BYTES", "8");
-        let n = offsets.len() as u64;
+        let n = offsets.len();
         kernel::join_offsets(*self, shape, head, tail, offsets, n)
     }
 
@@ -289,8 +289,8 @@ impl Conversions for Cuda {
         Error::check_dimension("counts of entries", rows.len(), beyond.len())?;
         let offsets = part_of(&a.offsets, rows.start..rows.end + 1);
         let shape = tuning::elementwise(self.0.chip, rows.len()).for_values::<f64>();
-        let (first, last) = (own.start as u64, own.end as u64);
-        kernel::entries_beyond(*self, shape, rows.len() as u64, offsets, a.indices, first, last, beyond)
+        let (first, last) = (own.start, own.end);
+        kernel::entries_beyond(*self, shape, rows.len(), CsrPattern { offsets, ..a }, first, last, beyond)
     }
 
     fn split_columns<V: Element>(
@@ -313,7 +313,7 @@ impl Conversions for Cuda {
         }
         let from = part_of(&a.offsets, rows.start..rows.end + 1);
         let shape = tuning::elementwise(self.0.chip, rows.len()).for_values::<V>();
-        let (count, first, last) = (rows.len() as u64, own.start as u64, own.end as u64);
+        let (count, first, last) = (rows.len(), own.start, own.end);
         kernel::split_columns(
             *self, shape, count, from, a.indices, a.values, first, last, before, offsets, indices, values,
             columns, numbers,
@@ -332,18 +332,7 @@ impl Conversions for Cuda {
         self.by_tiles(offsets, n, |shape, starts| {
             let shape = shape.for_values::<V>();
             kernel::tails(
-                *self,
-                shape,
-                a.offsets,
-                skip as u64,
-                a.indices,
-                a.values,
-                offsets,
-                n as u64,
-                starts,
-                rows,
-                columns,
-                values,
+                *self, shape, a.offsets, skip, a.indices, a.values, offsets, n, starts, rows, columns, values,
             )
         })
     }
@@ -369,7 +358,7 @@ impl Conversions for Cuda {
                 from_columns,
                 from_values,
                 offsets,
-                n as u64,
+                n,
                 starts,
                 indices,
                 values,
@@ -408,10 +397,8 @@ impl Conversions for Cuda {
         values: &mut Slice<V>,
     ) -> Result<()> {
         let (shape, splits) = rows_shape::<V>(a.rows, indices.len(), width);
-        let (rows, width) = (a.rows as u64, width as u32);
-        kernel::csr_to_ell::<V>(
-            *self, shape, rows, a.offsets, a.indices, a.values, width, indices, values, splits,
-        )
+        let (rows, width) = (a.rows, width as u32);
+        kernel::csr_to_ell::<V>(*self, shape, rows, a, width, indices, values, splits)
     }
 
     fn ell_to_csr<V: Element>(
@@ -422,7 +409,7 @@ impl Conversions for Cuda {
         values: &mut Slice<V>,
     ) -> Result<()> {
         let (shape, splits) = rows_shape::<V>(a.rows, indices.len(), a.width);
-        let (rows, width) = (a.rows as u64, a.width as u32);
+        let (rows, width) = (a.rows, a.width as u32);
         kernel::ell_to_csr::<V>(
             *self, shape, rows, offsets, indices, values, width, a.indices, a.values, splits,
         )
@@ -478,14 +465,10 @@ impl Conversions for Cuda {
         indices: &mut Slice<u32>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        let (rows, order, count) = (a.rows as u64, order.as_slice(), diagonals.len() - 1);
+        let (rows, order, count) = (a.rows, order.as_slice(), diagonals.len() - 1);
         let far = tuning::far_diagonals(self.0.chip, a.rows, indices.len(), count);
         let (shape, splits, near, far) = near_and_far::<V>(a.rows, indices.len(), far);
-        let count = count as u64;
-        kernel::csr_to_jds(
-            *self, shape, rows, a.offsets, a.indices, a.values, order, diagonals, count, indices, values,
-            splits, near, far,
-        )
+        kernel::csr_to_jds(*self, shape, rows, a, order, diagonals, count, indices, values, splits, near, far)
     }
 
     fn jds_to_csr<V: Element>(
@@ -495,10 +478,9 @@ impl Conversions for Cuda {
         indices: &mut Slice<u32>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        let (rows, order, count) = (a.rows as u64, a.order.as_slice(), a.offsets.len() - 1);
+        let (rows, order, count) = (a.rows, a.order.as_slice(), a.offsets.len() - 1);
         let far = tuning::far_diagonals(self.0.chip, a.rows, indices.len(), count);
         let (shape, splits, near, far) = near_and_far::<V>(a.rows, indices.len(), far);
-        let count = count as u64;
         kernel::jds_to_csr(
             *self, shape, rows, offsets, indices, values, order, a.offsets, count, a.indices, a.values,
             splits, near, far,
@@ -518,19 +500,16 @@ impl Conversions for Cuda {
         let matrix = (a.rows, a.indices.len());
         let (near, far, share) = tuning::far_columns(self.0.chip, matrix, (height, widest), indices.len());
         let (shape, splits) = rows_shape::<V>(count * height, a.indices.len(), near);
-        let (rows, count, height, near) = (a.rows as u64, count as u64, height as u64, near as u32);
+        let (rows, near) = (a.rows, near as u32);
         let order = order.map(|order| order.as_slice());
         kernel::csr_to_sell(
-            *self, shape, rows, a.offsets, a.indices, a.values, order, sections, count, height, indices,
-            values, splits, near,
+            *self, shape, rows, a, order, sections, count, height, indices, values, splits, near,
         )?;
         kernel::csr_to_sell_far(
             *self,
             shape.blocks(far),
             rows,
-            a.offsets,
-            a.indices,
-            a.values,
+            a,
             order,
             sections,
             count,
@@ -552,8 +531,8 @@ impl Conversions for Cuda {
         let (matrix, sections) = ((a.rows, indices.len()), (a.height, a.widest));
         let (near, far, share) = tuning::far_columns(self.0.chip, matrix, sections, a.indices.len());
         let (shape, splits) = rows_shape::<V>(a.rows, indices.len(), near);
-        let (rows, count, near) = (a.rows as u64, (a.offsets.len() - 1) as u64, near as u32);
-        let (order, height) = (a.order.map(|order| order.as_slice()), a.height as u64);
+        let (rows, count, near) = (a.rows, a.offsets.len() - 1, near as u32);
+        let (order, height) = (a.order.map(|order| order.as_slice()), a.height);
         kernel::sell_to_csr(
             *self, shape, rows, offsets, indices, values, order, a.offsets, count, height, a.indices,
             a.values, splits, near,

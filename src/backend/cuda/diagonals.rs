@@ -13,39 +13,40 @@ mod kernel {
     kernels! {
         "diagonals.cu", types(; offsets as OFFSET);
         fn mark_diagonals(
-            rows: u64, offsets: OffsetsRef<'_, Cuda>, n: u64, starts: &Slice<u64>, columns: &Slice<u32>, marks: &mut Slice<u32>,
+            rows: usize, offsets: OffsetsRef<'_, Cuda>, n: usize, starts: &Slice<u64>, columns: &Slice<u32>,
+            marks: &mut Slice<u32>,
         );
     }
     kernels! {
         "diagonals.cu", types(; "u32" as OFFSET);
         fn list_diagonals(
-            marks: &Slice<u32>, words: u64, most: u64, list: &mut Slice<u64>, counts: &mut Slice<u64>,
+            marks: &Slice<u32>, words: usize, most: usize, list: &mut Slice<u64>, counts: &mut Slice<u64>,
         );
     }
     kernels! {
-        "convert_dia.cu", types(V: Element as _; offsets as OFFSET);
+        "convert_dia.cu", types(V: Element as _; a as OFFSET);
         fn csr_to_dia(
-            rows: u64, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, values: &Slice<V>,
-            stored: u32, mirrored: u32, distances: &Slice<i64>, places: &mut Slice<V>, lost: &mut Slice<u32>,
+            rows: usize, a: CsrParts<'_, V, Cuda>, stored: u32, mirrored: u32, distances: &Slice<i64>,
+            places: &mut Slice<V>, lost: &mut Slice<u32>,
         );
         fn compare_images(
-            rows: u64, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, values: &Slice<V>,
-            stored: u32, mirrored: u32, distances: &Slice<i64>, places: &Slice<V>, lost: &mut Slice<u32>,
-            unlike: &mut Slice<u32>,
+            rows: usize, a: CsrParts<'_, V, Cuda>, stored: u32, mirrored: u32, distances: &Slice<i64>,
+            places: &Slice<V>, lost: &mut Slice<u32>, unlike: &mut Slice<u32>,
         );
-        fn compare_rows(
-            rows: u64, apart: u64, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, values: &Slice<V>,
-            unlike: &mut Slice<u32>,
-        );
+        fn compare_rows(rows: usize, apart: usize, a: CsrParts<'_, V, Cuda>, unlike: &mut Slice<u32>);
+    }
+    kernels! {
+        "convert_dia.cu", types(V: Element as _; offsets as OFFSET);
         fn dia_to_csr(
-            rows: u64, offsets: OffsetsRef<'_, Cuda>, columns: &mut Slice<u32>, values: &mut Slice<V>,
+            rows: usize, offsets: OffsetsRef<'_, Cuda>, columns: &mut Slice<u32>, values: &mut Slice<V>,
             stored: u32, mirrored: u32, distances: &Slice<i64>, places: &Slice<V>,
         );
     }
     kernels! {
         "convert_dia.cu", types(V: Element as _);
         fn dia_lengths(
-            rows: u64, stored: u32, mirrored: u32, distances: &Slice<i64>, places: &Slice<V>, lengths: &mut Slice<u32>,
+            rows: usize, stored: u32, mirrored: u32, distances: &Slice<i64>, places: &Slice<V>,
+            lengths: &mut Slice<u32>,
         );
     }
 }
@@ -70,11 +71,11 @@ pub(super) fn find(
     let (mut marks, mut told) = (cuda.zeros(words)?, cuda.zeros(2 + most.min(words))?);
     let (counts, list) = told.split_mut(2);
     cuda.by_tiles(offsets, n, |shape, starts| {
-        kernel::mark_diagonals(cuda, shape, rows as u64, offsets, n as u64, starts, indices, &mut marks)
+        kernel::mark_diagonals(cuda, shape, rows, offsets, n, starts, indices, &mut marks)
     })?;
     let each = tuning::elementwise(cuda.0.chip, words);
-    let room = list.len() as u64;
-    kernel::list_diagonals(cuda, each, &marks, words as u64, room, list, counts)?;
+    let room = list.len();
+    kernel::list_diagonals(cuda, each, &marks, words, room, list, counts)?;
     // This copy usually contains all words already.
     let mut list = cuda.download(told.part(0..told.len().min(2 + ALONG)))?;
     let (used, count) = (list[0] as usize, list[1] as usize);
@@ -92,16 +93,7 @@ pub(super) fn find(
 pub(super) fn seems_symmetric<V: Element>(cuda: Cuda, a: CsrParts<'_, V, Cuda>) -> Result<bool> {
     let (shape, apart) = tuning::compare_rows(a.rows);
     let mut unlike = cuda.zeros(1)?;
-    kernel::compare_rows(
-        cuda,
-        shape.for_values::<V>(),
-        a.rows as u64,
-        apart as u64,
-        a.offsets,
-        a.indices,
-        a.values,
-        &mut unlike,
-    )?;
+    kernel::compare_rows(cuda, shape.for_values::<V>(), a.rows, apart, a, &mut unlike)?;
     Ok(cuda.value(&unlike)? == 0)
 }
 
@@ -112,19 +104,15 @@ pub(super) fn from_csr<V: Element>(
     distances: &Slice<i64>,
     values: &mut Slice<V>,
 ) -> Result<DiaFill> {
-    let (rows, stored, images) = (a.rows as u64, distances.len() as u32, mirrored as u32);
+    let (rows, stored, images) = (a.rows, distances.len() as u32, mirrored as u32);
     let shape = |diagonals| tuning::fill_dia(a.rows, diagonals).for_values::<V>();
     let mut found = cuda.zeros(2)?;
     let (lost, unlike) = found.split_mut(1);
     let all = shape(distances.len());
-    kernel::csr_to_dia(
-        cuda, all, rows, a.offsets, a.indices, a.values, stored, images, distances, values, lost,
-    )?;
+    kernel::csr_to_dia(cuda, all, rows, a, stored, images, distances, values, lost)?;
     if mirrored > 0 {
         let left = shape(mirrored);
-        kernel::compare_images(
-            cuda, left, rows, a.offsets, a.indices, a.values, stored, images, distances, values, lost, unlike,
-        )?;
+        kernel::compare_images(cuda, left, rows, a, stored, images, distances, values, lost, unlike)?;
     };
     let mut told = [0_u32; 2];
     cuda.read(&found, &mut told)?;
@@ -140,7 +128,7 @@ pub(super) fn lengths<V: Element>(
     // again.
     let shape = tuning::convert_dia(a.rows, a.diagonals()).variant("OFFSET", "u32").for_values::<V>();
     let (stored, mirrored) = (a.distances.len() as u32, a.mirrored as u32);
-    kernel::dia_lengths(cuda, shape, a.rows as u64, stored, mirrored, a.distances, a.values, lengths)
+    kernel::dia_lengths(cuda, shape, a.rows, stored, mirrored, a.distances, a.values, lengths)
 }
 
 pub(super) fn to_csr<V: Element>(
@@ -151,6 +139,6 @@ pub(super) fn to_csr<V: Element>(
     values: &mut Slice<V>,
 ) -> Result<()> {
     let (stored, mirrored) = (a.distances.len() as u32, a.mirrored as u32);
-    let (shape, rows) = (shape::<V>(a.rows, a.diagonals()), a.rows as u64);
-    kernel::dia_to_csr(cuda, shape, rows, offsets, indices, values, stored, mirrored, a.distances, a.values)
+    let shape = shape::<V>(a.rows, a.diagonals());
+    kernel::dia_to_csr(cuda, shape, a.rows, offsets, indices, values, stored, mirrored, a.distances, a.values)
 }

@@ -17,18 +17,18 @@ mod kernel {
             nx: u32,
             ny: u32,
             nz: u32,
-            begin: u64,
-            rows: u64,
-            all_around: u32,
+            begin: usize,
+            rows: usize,
+            all_around: bool,
             lengths: &mut Slice<u32>,
         );
         fn stencil_fill(
             nx: u32,
             ny: u32,
             nz: u32,
-            begin: u64,
-            rows: u64,
-            all_around: u32,
+            begin: usize,
+            rows: usize,
+            all_around: bool,
             diagonal: T,
             other: T,
             offsets: &Slice<I>,
@@ -98,14 +98,14 @@ impl Cuda {
         (indices, values): (&mut Slice<u32>, &mut Slice<T>),
     ) -> Result<DeviceVec<I>> {
         let [nx, ny, nz] = sides.map(|n| n as u32);
-        let (first, count) = (rows.start as u64, rows.len() as u64);
-        let (shape, boxed) = (tuning::elementwise(self.0.chip, rows.len()), u32::from(all_around));
+        let (first, count) = (rows.start, rows.len());
+        let shape = tuning::elementwise(self.0.chip, rows.len());
         let mut lengths = self.uninitialised(rows.len())?;
-        kernel::stencil_lengths::<T, I>(*self, shape, nx, ny, nz, first, count, boxed, &mut lengths)?;
+        kernel::stencil_lengths::<T, I>(*self, shape, nx, ny, nz, first, count, all_around, &mut lengths)?;
         let mut offsets = self.uninitialised(rows.len() + 1)?;
         self.exclusive_scan(&lengths, &mut offsets)?;
         kernel::stencil_fill(
-            *self, shape, nx, ny, nz, first, count, boxed, diagonal, other, &offsets, indices, values,
+            *self, shape, nx, ny, nz, first, count, all_around, diagonal, other, &offsets, indices, values,
         )?;
         Ok(offsets)
     }

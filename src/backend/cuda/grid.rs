@@ -22,11 +22,11 @@ mod kernel {
             values: &mut Slice<T>,
             unfit: &mut Slice<u32>,
         );
-        fn grid_scales(rows: u64, count: u32, values: &Slice<T>, scales: &mut Slice<T::Real>);
+        fn grid_scales(rows: usize, count: u32, values: &Slice<T>, scales: &mut Slice<T::Real>);
         fn grid_rows(
-            rows: u64,
-            first: u64,
-            place: u64,
+            rows: usize,
+            first: usize,
+            place: usize,
             neighbours: u32,
             nx: u32,
             ny: u32,
@@ -109,7 +109,7 @@ impl GridSteps for Cuda {
         let rows = a.grid.points();
         Error::check_dimension("length of the scales", rows, scales.len())?;
         let shape = tuning::elementwise(self.0.chip, rows);
-        kernel::grid_scales::<T>(*self, shape, rows as u64, a.neighbours.count() as u32, a.values, scales)
+        kernel::grid_scales::<T>(*self, shape, rows, a.neighbours.count() as u32, a.values, scales)
     }
 
     fn grid_restrict<T: Scalar>(&self, grid: Grid, fine: &Slice<T>, coarse: &mut Slice<T>) -> Result<()> {
@@ -213,8 +213,7 @@ impl GridSteps for Cuda {
         which.check(from.len(), to.len())?;
         let RowsOnGrid { neighbours, first, place, rows, within } = which;
         let [nx, ny, nz] = within.map_or([0; 3], |grid| grid.sizes.map(|size| size as u32));
-        let [rows, first, place] = [rows, first, place].map(|number| number as u64);
-        let shape = tuning::elementwise(self.0.chip, rows as usize);
+        let shape = tuning::elementwise(self.0.chip, rows);
         kernel::grid_rows::<T>(*self, shape, rows, first, place, neighbours.0, nx, ny, nz, from, to)
     }
 }

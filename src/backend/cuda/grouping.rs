@@ -5,90 +5,71 @@ use super::launch::kernels;
 use super::shape::Shape;
 use super::slice::Slice;
 use super::{Cuda, tuning};
-use crate::backend::{Backend, CsrParts, CsrPattern, GroupingSteps, with_offsets};
+use crate::backend::{Backend, CsrParts, CsrPattern, GroupingSteps, OffsetsRef};
 use crate::error::Result;
-use crate::scalar::Offset;
 
 mod kernel {
     use super::*;
     kernels! {
-        "aggregate.cu", types(I: Offset as OFFSET);
-        fn ungrouped(n: u64, offsets: &Slice<I>, group: &Slice<u32>, flags: &mut Slice<u32>);
-        fn independent_start(n: u64, flags: &Slice<u32>, state: &mut Slice<u64>, smallest: &mut Slice<u64>);
+        "aggregate.cu", types(; offsets as OFFSET);
+        fn ungrouped(n: usize, offsets: OffsetsRef<'_, Cuda>, group: &Slice<u32>, flags: &mut Slice<u32>);
+    }
+    kernels! {
+        "aggregate.cu", types(; graph as OFFSET);
         fn independent_least(
-            n: u64,
+            n: usize,
             log_lanes: u32,
-            offsets: &Slice<I>,
-            columns: &Slice<u32>,
+            graph: CsrPattern<'_, Cuda>,
             state: &Slice<u64>,
             smallest: &mut Slice<u64>,
         );
         fn independent_decide(
-            n: u64,
+            n: usize,
             log_lanes: u32,
-            offsets: &Slice<I>,
-            columns: &Slice<u32>,
+            graph: CsrPattern<'_, Cuda>,
             smallest: &Slice<u64>,
             round: u64,
             state: &mut Slice<u64>,
             undecided: &mut Slice<u32>,
         );
         fn group_roots(
-            n: u64,
+            n: usize,
             log_lanes: u32,
-            offsets: &Slice<I>,
-            columns: &Slice<u32>,
+            graph: CsrPattern<'_, Cuda>,
             group: &Slice<u32>,
             state: &Slice<u64>,
             least: u32,
             flags: &mut Slice<u32>,
         );
         fn gather_groups(
-            n: u64,
+            n: usize,
             log_lanes: u32,
-            offsets: &Slice<I>,
-            columns: &Slice<u32>,
+            graph: CsrPattern<'_, Cuda>,
             flags: &Slice<u32>,
             places: &Slice<u32>,
             first: u32,
             group: &mut Slice<u32>,
         );
-        fn group_sizes(
-            n: u64,
-            group: &Slice<u32>,
-            weights: Option<&Slice<u32>>,
-            groups: u64,
-            sizes: &mut Slice<u32>,
-        );
         fn join_groups(
-            n: u64,
+            n: usize,
             log_lanes: u32,
-            offsets: &Slice<I>,
-            columns: &Slice<u32>,
-            weights: &Slice<f32>,
+            graph: CsrParts<'_, f32, Cuda>,
             before: &Slice<u32>,
-            groups: u64,
+            groups: usize,
             sizes: &Slice<u32>,
             group: &mut Slice<u32>,
         );
         fn preferred_partners(
-            n: u64,
-            offsets: &Slice<I>,
-            columns: &Slice<u32>,
-            weights: &Slice<f32>,
+            n: usize,
+            graph: CsrParts<'_, f32, Cuda>,
             sizes: &Slice<u32>,
             partner: &Slice<u32>,
             round: u64,
             best: &mut Slice<u32>,
         );
-        fn agree(n: u64, best: &Slice<u32>, partner: &mut Slice<u32>, found: &mut Slice<u32>);
-        fn pair_groups(n: u64, partner: &Slice<u32>, group: &mut Slice<u32>);
-        fn lead_groups(n: u64, group: &mut Slice<u32>, flags: &mut Slice<u32>);
         fn bid_for_groups(
-            n: u64,
-            offsets: &Slice<I>,
-            columns: &Slice<u32>,
-            weights: &Slice<f32>,
+            n: usize,
+            graph: CsrParts<'_, f32, Cuda>,
             group: &Slice<u32>,
             own: &Slice<u32>,
             sizes: &Slice<u32>,
@@ -96,8 +77,22 @@ mod kernel {
             choice: &mut Slice<u32>,
             highest: &mut Slice<u64>,
         );
+    }
+    kernels! {
+        "aggregate.cu", types(; "u32" as OFFSET);
+        fn independent_start(n: usize, flags: &Slice<u32>, state: &mut Slice<u64>, smallest: &mut Slice<u64>);
+        fn group_sizes(
+            n: usize,
+            group: &Slice<u32>,
+            weights: Option<&Slice<u32>>,
+            groups: usize,
+            sizes: &mut Slice<u32>,
+        );
+        fn agree(n: usize, best: &Slice<u32>, partner: &mut Slice<u32>, found: &mut Slice<u32>);
+        fn pair_groups(n: usize, partner: &Slice<u32>, group: &mut Slice<u32>);
+        fn lead_groups(n: usize, group: &mut Slice<u32>, flags: &mut Slice<u32>);
         fn accept_bids(
-            n: u64,
+            n: usize,
             bids: &Slice<u64>,
             choice: &Slice<u32>,
             highest: &Slice<u64>,
@@ -105,9 +100,9 @@ mod kernel {
             group: &mut Slice<u32>,
             sizes: &mut Slice<u32>,
         );
-        fn group_flags(n: u64, group: &Slice<u32>, grouped: u32, flags: &mut Slice<u32>);
+        fn group_flags(n: usize, group: &Slice<u32>, grouped: bool, flags: &mut Slice<u32>);
         fn number_groups(
-            n: u64,
+            n: usize,
             flags: &Slice<u32>,
             places: &Slice<u32>,
             first: u32,
@@ -118,9 +113,9 @@ mod kernel {
 
 /// Returns a launch with one lane or several for each node, the number of nodes, and the logarithm of the number of
 /// lanes.
-fn of_nodes(cuda: Cuda, graph: CsrPattern<'_, Cuda>) -> (Shape, u64, u32) {
+fn of_nodes(cuda: Cuda, graph: CsrPattern<'_, Cuda>) -> (Shape, usize, u32) {
     let log_lanes = tuning::log_node_lanes(graph.indices.len() / graph.rows.max(1));
-    (nodes(cuda, graph.rows << log_lanes), graph.rows as u64, log_lanes)
+    (nodes(cuda, graph.rows << log_lanes), graph.rows, log_lanes)
 }
 
 impl GroupingSteps for Cuda {
@@ -130,8 +125,14 @@ impl GroupingSteps for Cuda {
         group: &Slice<u32>,
         flags: &mut Slice<u32>,
     ) -> Result<()> {
-        let (shape, n) = (tuning::node_lanes(self.0.chip, graph.rows), graph.rows as u64);
-        with_offsets!(graph.offsets, offsets => kernel::ungrouped(*self, shape, n, offsets, group, flags))
+        kernel::ungrouped(
+            *self,
+            tuning::node_lanes(self.0.chip, graph.rows),
+            graph.rows,
+            graph.offsets,
+            group,
+            flags,
+        )
     }
 
     fn independent_start(
@@ -140,8 +141,7 @@ impl GroupingSteps for Cuda {
         state: &mut Slice<u64>,
         smallest: &mut Slice<u64>,
     ) -> Result<()> {
-        let (shape, n) = (nodes(*self, state.len()), state.len() as u64);
-        kernel::independent_start::<u32>(*self, shape, n, flags, state, smallest)
+        kernel::independent_start(*self, nodes(*self, state.len()), state.len(), flags, state, smallest)
     }
 
     fn independent_least(
@@ -151,9 +151,7 @@ impl GroupingSteps for Cuda {
         smallest: &mut Slice<u64>,
     ) -> Result<()> {
         let (shape, n, log_lanes) = of_nodes(*self, graph);
-        with_offsets!(graph.offsets, offsets => {
-            kernel::independent_least(*self, shape, n, log_lanes, offsets, graph.indices, state, smallest)
-        })
+        kernel::independent_least(*self, shape, n, log_lanes, graph, state, smallest)
     }
 
     fn independent_decide(
@@ -166,11 +164,7 @@ impl GroupingSteps for Cuda {
     ) -> Result<()> {
         self.fill(0, undecided)?;
         let (shape, n, log_lanes) = of_nodes(*self, graph);
-        with_offsets!(graph.offsets, offsets => {
-            kernel::independent_decide(
-                *self, shape, n, log_lanes, offsets, graph.indices, smallest, round, state, undecided,
-            )
-        })
+        kernel::independent_decide(*self, shape, n, log_lanes, graph, smallest, round, state, undecided)
     }
 
     fn group_roots(
@@ -182,9 +176,7 @@ impl GroupingSteps for Cuda {
         flags: &mut Slice<u32>,
     ) -> Result<()> {
         let (shape, n, log_lanes) = of_nodes(*self, graph);
-        with_offsets!(graph.offsets, offsets => {
-            kernel::group_roots(*self, shape, n, log_lanes, offsets, graph.indices, group, state, least, flags)
-        })
+        kernel::group_roots(*self, shape, n, log_lanes, graph, group, state, least, flags)
     }
 
     fn gather_groups(
@@ -196,9 +188,7 @@ impl GroupingSteps for Cuda {
         group: &mut Slice<u32>,
     ) -> Result<()> {
         let (shape, n, log_lanes) = of_nodes(*self, graph);
-        with_offsets!(graph.offsets, offsets => {
-            kernel::gather_groups(*self, shape, n, log_lanes, offsets, graph.indices, flags, places, first, group)
-        })
+        kernel::gather_groups(*self, shape, n, log_lanes, graph, flags, places, first, group)
     }
 
     fn group_sizes(
@@ -208,8 +198,15 @@ impl GroupingSteps for Cuda {
         sizes: &mut Slice<u32>,
     ) -> Result<()> {
         self.fill(0, sizes)?;
-        let (shape, n, groups) = (nodes(*self, group.len()), group.len() as u64, sizes.len() as u64 - 1);
-        kernel::group_sizes::<u32>(*self, shape, n, group, weights, groups, sizes)
+        kernel::group_sizes(
+            *self,
+            nodes(*self, group.len()),
+            group.len(),
+            group,
+            weights,
+            sizes.len() - 1,
+            sizes,
+        )
     }
 
     fn join_groups(
@@ -220,12 +217,7 @@ impl GroupingSteps for Cuda {
         group: &mut Slice<u32>,
     ) -> Result<()> {
         let (shape, n, log_lanes) = of_nodes(*self, graph.pattern());
-        let groups = sizes.len() as u64 - 1;
-        with_offsets!(graph.offsets, offsets => {
-            kernel::join_groups(
-                *self, shape, n, log_lanes, offsets, graph.indices, graph.values, before, groups, sizes, group,
-            )
-        })
+        kernel::join_groups(*self, shape, n, log_lanes, graph, before, sizes.len() - 1, sizes, group)
     }
 
     fn preferred_partners(
@@ -236,27 +228,28 @@ impl GroupingSteps for Cuda {
         round: u64,
         best: &mut Slice<u32>,
     ) -> Result<()> {
-        let (shape, n) = (nodes(*self, graph.rows), graph.rows as u64);
-        with_offsets!(graph.offsets, offsets => {
-            kernel::preferred_partners(
-                *self, shape, n, offsets, graph.indices, graph.values, sizes, partner, round, best,
-            )
-        })
+        kernel::preferred_partners(
+            *self,
+            nodes(*self, graph.rows),
+            graph.rows,
+            graph,
+            sizes,
+            partner,
+            round,
+            best,
+        )
     }
 
     fn agree(&self, best: &Slice<u32>, partner: &mut Slice<u32>, found: &mut Slice<u32>) -> Result<()> {
-        let (shape, n) = (nodes(*self, best.len()), best.len() as u64);
-        kernel::agree::<u32>(*self, shape, n, best, partner, found)
+        kernel::agree(*self, nodes(*self, best.len()), best.len(), best, partner, found)
     }
 
     fn pair_groups(&self, partner: &Slice<u32>, group: &mut Slice<u32>) -> Result<()> {
-        let (shape, n) = (nodes(*self, partner.len()), partner.len() as u64);
-        kernel::pair_groups::<u32>(*self, shape, n, partner, group)
+        kernel::pair_groups(*self, nodes(*self, partner.len()), partner.len(), partner, group)
     }
 
     fn lead_groups(&self, group: &mut Slice<u32>, flags: &mut Slice<u32>) -> Result<()> {
-        let (shape, n) = (nodes(*self, group.len()), group.len() as u64);
-        kernel::lead_groups::<u32>(*self, shape, n, group, flags)
+        kernel::lead_groups(*self, nodes(*self, group.len()), group.len(), group, flags)
     }
 
     fn bid_for_groups(
@@ -269,13 +262,18 @@ impl GroupingSteps for Cuda {
         choice: &mut Slice<u32>,
         highest: &mut Slice<u64>,
     ) -> Result<()> {
-        let (shape, n) = (nodes(*self, graph.rows), graph.rows as u64);
-        with_offsets!(graph.offsets, offsets => {
-            kernel::bid_for_groups(
-                *self, shape, n, offsets, graph.indices, graph.values, group, weights, sizes, bids, choice,
-                highest,
-            )
-        })
+        kernel::bid_for_groups(
+            *self,
+            nodes(*self, graph.rows),
+            graph.rows,
+            graph,
+            group,
+            weights,
+            sizes,
+            bids,
+            choice,
+            highest,
+        )
     }
 
     fn accept_bids(
@@ -287,13 +285,21 @@ impl GroupingSteps for Cuda {
         group: &mut Slice<u32>,
         sizes: &mut Slice<u32>,
     ) -> Result<()> {
-        let (shape, n) = (nodes(*self, group.len()), group.len() as u64);
-        kernel::accept_bids::<u32>(*self, shape, n, bids, choice, highest, weights, group, sizes)
+        kernel::accept_bids(
+            *self,
+            nodes(*self, group.len()),
+            group.len(),
+            bids,
+            choice,
+            highest,
+            weights,
+            group,
+            sizes,
+        )
     }
 
     fn group_flags(&self, group: &Slice<u32>, grouped: bool, flags: &mut Slice<u32>) -> Result<()> {
-        let (shape, n) = (nodes(*self, group.len()), group.len() as u64);
-        kernel::group_flags::<u32>(*self, shape, n, group, u32::from(grouped), flags)
+        kernel::group_flags(*self, nodes(*self, group.len()), group.len(), group, grouped, flags)
     }
 
     fn number_groups(
@@ -303,7 +309,6 @@ impl GroupingSteps for Cuda {
         first: u32,
         group: &mut Slice<u32>,
     ) -> Result<()> {
-        let (shape, n) = (nodes(*self, group.len()), group.len() as u64);
-        kernel::number_groups::<u32>(*self, shape, n, flags, places, first, group)
+        kernel::number_groups(*self, nodes(*self, group.len()), group.len(), flags, places, first, group)
     }
 }

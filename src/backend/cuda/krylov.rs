@@ -4,10 +4,10 @@ use super::inverse::with_diagonal;
 use super::launch::kernels;
 use super::slice::Slice;
 use super::vector::check_block;
+use super::workspace::Reduction;
 use super::{Cuda, tuning};
 use crate::backend::{
-    CgSlot, CsrParts, Derived, Inverse, KrylovSteps, OffsetsRef, PartDirection, PartResidual, Persistent,
-    SellParts,
+    CgSlot, CsrParts, Derived, Inverse, KrylovSteps, PartDirection, PartResidual, Persistent, SellParts,
 };
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Promote, Scalar};
@@ -24,9 +24,8 @@ mod kernel {
             r: &mut Slice<T>,
             rz: Option<&mut Slice<T>>,
             state: &mut Slice<T::Real>,
-            n: u64,
-            partials: u64,
-            finished: u64,
+            n: usize,
+            reduction: Reduction,
         );
         /// `z` is r if the inverse is a diagonal or the identity; `d` is null unless it is a diagonal.
         fn cg_direction(
@@ -36,7 +35,7 @@ mod kernel {
             p: &mut Slice<T>,
             x: &mut Slice<T>,
             state: &mut Slice<T::Real>,
-            n: u64,
+            n: usize,
             finished: u64,
         );
     }
@@ -51,9 +50,8 @@ mod kernel {
             r: &mut Slice<T>,
             rz: Option<&mut Slice<T>>,
             state: &mut Slice<T::Real>,
-            n: u64,
-            partials: u64,
-            finished: u64,
+            n: usize,
+            reduction: Reduction,
         );
         fn cg_directions(
             k: u32,
@@ -63,17 +61,15 @@ mod kernel {
             p: &mut Slice<T>,
             x: &mut Slice<T>,
             state: &mut Slice<T::Real>,
-            n: u64,
+            n: usize,
             finished: u64,
         );
     }
     kernels! {
-        "csr_krylov.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
+        "csr_krylov.cu", types(T: Scalar as SCALAR, V: Element as STORED; a as OFFSET);
         fn residual(
-            rows: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<V>,
+            rows: usize,
+            a: CsrParts<'_, V, Cuda>,
             scale: T,
             b: &Slice<T>,
             x: &Slice<T>,
@@ -97,18 +93,18 @@ impl KrylovSteps for Cuda {
         Error::check_dimension("length of r.z", k, rz.len())?;
         Error::check_dimension("length of the state", k * CgSlot::COUNT, state.len())?;
         let rz = if let Inverse::General(_) = inverse { None } else { Some(rz) };
-        let (partials, finished) = self.0.workspaces.reduction();
+        let reduction @ (_, counter) = self.0.workspaces.reduction();
         if k > 1 {
             check_block(k, n)?;
             let shape = tuning::krylov_block_sum(self.0.chip, k, n, size_of::<T>());
             let (_guard, partials) = self.0.workspaces.pieces(k * shape.blocks as usize)?;
             return with_diagonal!(inverse, n / k, d => kernel::cg_residuals::<T, _>(
-                *self, shape, k as u32, d, pq, q, r, rz, state, n as u64, partials, finished,
+                *self, shape, k as u32, d, pq, q, r, rz, state, n, (partials, counter),
             ));
         }
         let shape = tuning::krylov_sum(self.0.chip, n, size_of::<T>());
         with_diagonal!(inverse, n, d => {
-            kernel::cg_residual::<T, _>(*self, shape, d, pq, q, r, rz, state, n as u64, partials, finished)
+            kernel::cg_residual::<T, _>(*self, shape, d, pq, q, r, rz, state, n, reduction)
         })
     }
 
@@ -131,12 +127,12 @@ impl KrylovSteps for Cuda {
             check_block(k, n)?;
             let shape = tuning::krylov_block_map(k, n, size_of::<T>());
             return with_diagonal!(inverse, n / k, d => kernel::cg_directions::<T, _>(
-                *self, shape, k as u32, d, z, rz, p, x, state, n as u64, finished,
+                *self, shape, k as u32, d, z, rz, p, x, state, n, finished,
             ));
         }
         let shape = tuning::krylov_map(n, size_of::<T>());
         with_diagonal!(inverse, n, d => {
-            kernel::cg_direction::<T, _>(*self, shape, d, z, rz, p, x, state, n as u64, finished)
+            kernel::cg_direction::<T, _>(*self, shape, d, z, rz, p, x, state, n, finished)
         })
     }
 
@@ -187,7 +183,6 @@ impl Cuda {
         r: &mut Slice<T>,
     ) -> Result<()> {
         let shape = tuning::csr(self.0.chip, a.rows, a.indices.len());
-        let rows = a.rows as u64;
-        kernel::residual(self, shape, rows, a.offsets, a.indices, a.values, scale, b, x, r)
+        kernel::residual(self, shape, a.rows, a, scale, b, x, r)
     }
 }

@@ -10,7 +10,7 @@ use super::modules::Kernel;
 use super::shape::{Shape, Together};
 use super::slice::Slice;
 use super::{Cuda, capture};
-use crate::backend::{Offsets, OffsetsRef};
+use crate::backend::{CsrParts, CsrPattern, GraphParts, GraphRows, Offsets, OffsetsRef};
 use crate::error::Result;
 use crate::scalar::{Element, Offset};
 use cudarc::driver::sys;
@@ -18,16 +18,81 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
+/// The largest number of arguments of a kernel.
+const MOST_ARGUMENTS: usize = 32;
+
+/// The addresses of a kernel's arguments, in order, and the ranges of addresses that it may write.
+pub(super) struct Arguments {
+    addresses: [*mut c_void; MOST_ARGUMENTS],
+    count: usize,
+    written: [Range<u64>; MOST_ARGUMENTS],
+    outputs: usize,
+}
+
+impl Arguments {
+    pub(super) fn new() -> Self {
+        let (addresses, written) = ([std::ptr::null_mut(); MOST_ARGUMENTS], [const { 0..0 }; MOST_ARGUMENTS]);
+        Self { addresses, count: 0, written, outputs: 0 }
+    }
+
+    fn push<T>(&mut self, argument: &T) {
+        self.addresses[self.count] = (&raw const *argument).cast_mut().cast();
+        self.count += 1;
+    }
+
+    fn writes(&mut self, range: Range<u64>) {
+        self.written[self.outputs] = range;
+        self.outputs += 1;
+    }
+}
+
 /// A type that can be passed to a kernel.
 pub(super) trait Argument {
     type Bits: Copy;
     fn bits(self) -> Self::Bits;
-    /// Returns the addresses that the kernel may write through this argument. A bare address belongs to a workspace of
-    /// the library.
-    fn written(&self) -> Option<Range<u64>> {
-        None
+    /// Appends the addresses of these bits. What [`passed!`] declares is several arguments of the kernel.
+    fn append(bits: &Self::Bits, to: &mut Arguments) {
+        to.push(bits);
     }
+    /// Appends the ranges of addresses that the kernel may write through this argument. A bare address belongs to a
+    /// workspace of the library.
+    fn written(&self, _to: &mut Arguments) {}
 }
+
+/// Declares that kernels get these fields of a type, in this order.
+macro_rules! passed {
+    ([$($generics:tt)*] $type:ty: $($field:tt as $field_type:ty),* $(,)?) => {
+        impl<$($generics)*> $crate::backend::cuda::launch::Argument for $type {
+            type Bits = ($(<$field_type as $crate::backend::cuda::launch::Argument>::Bits,)*);
+            fn bits(self) -> Self::Bits {
+                ($($crate::backend::cuda::launch::Argument::bits(self.$field),)*)
+            }
+            fn append(bits: &Self::Bits, to: &mut $crate::backend::cuda::launch::Arguments) {
+                $crate::backend::cuda::launch::append_each!(bits, to, [$($field_type,)*] [0 1 2 3 4 5 6 7 8 9]);
+            }
+            fn written(&self, to: &mut $crate::backend::cuda::launch::Arguments) {
+                $($crate::backend::cuda::launch::Argument::written(&self.$field, to);)*
+            }
+        }
+    };
+}
+
+/// Appends the elements of a tuple.
+macro_rules! append_each {
+    ($bits:ident, $to:ident, [] [$($rest:tt)*]) => {};
+    ($bits:ident, $to:ident, [$type:ty, $($types:ty,)*] [$at:tt $($rest:tt)*]) => {
+        <$type as $crate::backend::cuda::launch::Argument>::append(&$bits.$at, $to);
+        $crate::backend::cuda::launch::append_each!($bits, $to, [$($types,)*] [$($rest)*]);
+    };
+}
+pub(super) use {append_each, passed};
+
+passed!(['a, V: Element] CsrParts<'a, V, Cuda>: offsets as OffsetsRef<'a, Cuda>, indices as &'a Slice<u32>,
+    values as &'a Slice<V>);
+passed!(['a] CsrPattern<'a, Cuda>: offsets as OffsetsRef<'a, Cuda>, indices as &'a Slice<u32>);
+passed!(['a] GraphParts<'a, Cuda>: offsets as OffsetsRef<'a, Cuda>, indices as &'a Slice<u32>);
+passed!(['a] GraphRows<'a, Cuda>: offsets as OffsetsRef<'a, Cuda>, indices as &'a Slice<u32>);
+passed!([A: Argument, B: Argument] (A, B): 0 as A, 1 as B);
 
 impl<T> Argument for &Slice<T> {
     type Bits = u64;
@@ -41,8 +106,8 @@ impl<T> Argument for &mut Slice<T> {
     fn bits(self) -> u64 {
         self.address()
     }
-    fn written(&self) -> Option<Range<u64>> {
-        Some(self.addresses())
+    fn written(&self, to: &mut Arguments) {
+        to.writes(self.addresses());
     }
 }
 
@@ -52,8 +117,8 @@ impl<A: Argument<Bits = u64>> Argument for Option<A> {
     fn bits(self) -> u64 {
         self.map_or(0, A::bits)
     }
-    fn written(&self) -> Option<Range<u64>> {
-        self.as_ref().and_then(A::written)
+    fn written(&self, to: &mut Arguments) {
+        self.iter().for_each(|argument| argument.written(to));
     }
 }
 
@@ -61,6 +126,22 @@ impl<T: Element> Argument for T {
     type Bits = T;
     fn bits(self) -> T {
         self
+    }
+}
+
+/// Numbers of rows, entries and the like are passed as 64-bit integers.
+impl Argument for usize {
+    type Bits = u64;
+    fn bits(self) -> u64 {
+        self as u64
+    }
+}
+
+/// Yes and no are passed as 32-bit integers, 1 and 0.
+impl Argument for bool {
+    type Bits = u32;
+    fn bits(self) -> u32 {
+        u32::from(self)
     }
 }
 
@@ -79,11 +160,8 @@ impl Argument for &mut Offsets<Cuda> {
     fn bits(self) -> u64 {
         self.as_ref().bits()
     }
-    fn written(&self) -> Option<Range<u64>> {
-        match self {
-            Offsets::Lower(offsets) => Some(offsets.addresses()),
-            Offsets::Wide(offsets) => Some(offsets.addresses()),
-        }
+    fn written(&self, to: &mut Arguments) {
+        to.writes(self.as_ref().addresses());
     }
 }
 
@@ -103,6 +181,18 @@ impl Told for OffsetsRef<'_, Cuda> {
         self.type_name()
     }
 }
+
+macro_rules! told_by_offsets {
+    ($([$($generics:tt)*] $type:ty),*) => {$(
+        impl<$($generics)*> Told for $type {
+            fn name(&self) -> &'static str {
+                self.offsets.name()
+            }
+        }
+    )*};
+}
+told_by_offsets!([V: Element] CsrParts<'_, V, Cuda>, [] CsrPattern<'_, Cuda>, [] GraphParts<'_, Cuda>,
+    [] GraphRows<'_, Cuda>);
 
 /// `None` counts as 32-bit offsets.
 impl Told for Option<OffsetsRef<'_, Cuda>> {
@@ -184,12 +274,13 @@ macro_rules! kernel {
             use $crate::backend::cuda::{compile::Unit, launch};
             let unit = &const { Unit::new($file)$(.with(stringify!($macro_name), <$generic as $crate::scalar::Element>::NAME))* };
             $($(let unit = &unit.with(stringify!($told_name), launch::Told::name(&$told));)*)?
-            let written = [$(launch::Argument::written(&$argument)),*];
+            let mut arguments = launch::Arguments::new();
+            $(launch::Argument::written(&$argument, &mut arguments);)*
             $(let $argument = launch::Argument::bits($argument);)*
-            let mut arguments: [*mut std::ffi::c_void; _] = [$((&raw const $argument).cast_mut().cast()),*];
+            $(<$type as launch::Argument>::append(&$argument, &mut arguments);)*
             // SAFETY: the declaration above lists the arguments of this kernel in order, and each pointer is to a local
             // variable that outlives the call.
-            unsafe { launch::launch(cuda, &shape, unit, stringify!($name), &written, &mut arguments) }
+            unsafe { launch::launch(cuda, &shape, unit, stringify!($name), &mut arguments) }
         }
     };
 }
@@ -197,9 +288,9 @@ pub(super) use {kernel, kernels};
 
 /// Records the addresses that a launch may write. This is not needed for a kernel that can't start early, because the
 /// launch after it could not start any sooner either.
-fn note(cuda: Cuda, kernel: Kernel, written: &[Option<Range<u64>>]) {
+fn note(cuda: Cuda, kernel: Kernel, written: &[Range<u64>]) {
     if capture::stream(cuda.0.ordinal).is_some() {
-        let written = kernel.early.then(|| written.iter().flatten().cloned().collect());
+        let written = kernel.early.then(|| written.to_vec());
         capture::launched(cuda.0.ordinal, written);
     }
 }
@@ -215,9 +306,10 @@ pub(super) unsafe fn launch(
     shape: &Shape,
     unit: &Unit,
     name: &'static str,
-    written: &[Option<Range<u64>>],
-    arguments: &mut [*mut c_void],
+    arguments: &mut Arguments,
 ) -> Result<()> {
+    let Arguments { addresses, count, written, outputs } = arguments;
+    let (arguments, written) = (&mut addresses[..*count], &written[..*outputs]);
     let kernel = cuda.kernel(shape.unit(*unit), name, shape)?;
     if shape.blocks == 0 {
         return Ok(());

@@ -3,6 +3,7 @@
 use super::compile::program_number;
 use super::launch::{Constants, kernels};
 use super::slice::Slice;
+use super::workspace::Reduction;
 use super::{Cuda, capture, tuning};
 use crate::backend::scalars::WORDS;
 use crate::backend::{Coefficient, LinearUpdate, ScalarProgram, Slot};
@@ -36,9 +37,8 @@ mod kernel {
             size: u32,
             words: Option<&Slice<u32>>,
             instructions: u32,
-            n: u64,
-            partials: u64,
-            finished: u64,
+            n: usize,
+            reduction: Reduction,
         );
     }
     kernels! {
@@ -137,7 +137,7 @@ pub(super) fn linear_update<T: Scalar>(
     let instructions = words.map_or(0, |words| words.len() / WORDS) as u32;
     let shape = tuning::linear_update(cuda.0.chip, n, size_of::<T>(), counts, instructions > 0)
         .class(then.map_or(0, |program| class(cuda, program)));
-    let (partials, finished) = cuda.0.workspaces.reduction();
+    let reduction = cuda.0.workspaces.reduction();
     let x = |k: usize| inputs.get(k).copied();
     let mut outputs = outputs.iter_mut().map(|y| &mut **y);
     let y = [outputs.next(), outputs.next(), outputs.next(), outputs.next()];
@@ -159,9 +159,8 @@ pub(super) fn linear_update<T: Scalar>(
         size,
         words,
         instructions,
-        n as u64,
-        partials,
-        finished,
+        n,
+        reduction,
     )
 }
 

@@ -13,9 +13,9 @@ use std::ops::Range;
 kernels! {
     "memory.cu", types();
     /// Sets every 8 bytes of `to` to `bits`.
-    fn fill8(bits: u64, to: u64, n: u64);
+    fn fill8(bits: u64, to: u64, n: usize);
     /// Sets every 16 bytes of `to` to `low` and `high`.
-    fn fill16(low: u64, high: u64, to: u64, n: u64);
+    fn fill16(low: u64, high: u64, to: u64, n: usize);
 }
 
 impl Cuda {
@@ -197,10 +197,10 @@ impl Backend for Cuda {
                 8 if narrow >> 32 == narrow & 0xffff_ffff => {
                     sys::cuMemsetD32Async(address, narrow as u32, 2 * n, stream)
                 }
-                8 => return fill8(*self, tuning::elementwise(self.0.chip, n), narrow, address, n as u64),
+                8 => return fill8(*self, tuning::elementwise(self.0.chip, n), narrow, address, n),
                 _ => {
                     let shape = tuning::elementwise(self.0.chip, n);
-                    return fill16(*self, shape, narrow, word(8), address, n as u64);
+                    return fill16(*self, shape, narrow, word(8), address, n);
                 }
             }
         };

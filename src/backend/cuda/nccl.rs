@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 kernels! {
     "peers.cu", types(T: Scalar as SCALAR);
     /// `sums[k]` = `all[k]` + `all[count + k]` + ..., added in the order of ranks.
-    fn peers_add(ranks: u64, count: u64, all: u64, sums: &mut Slice<T>);
+    fn peers_add(ranks: u64, count: usize, all: u64, sums: &mut Slice<T>);
 }
 
 /// How the library is found, unless the process has loaded it.
@@ -226,7 +226,7 @@ impl Nccl {
                 )
             };
             self.check("ncclAllGather", code)?;
-            peers_add::<T>(self.cuda, tuning::peers(1), self.ranks as u64, count as u64, all, part)?;
+            peers_add::<T>(self.cuda, tuning::peers(1), self.ranks as u64, count, all, part)?;
             first += count;
         }
         Ok(())

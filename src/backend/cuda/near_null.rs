@@ -13,7 +13,7 @@ mod kernel {
     kernels! {
         "near_null.cu", types(T: Scalar as SCALAR; offsets as OFFSET, "u32" as TARGET);
         fn group_bases(
-            groups: u64,
+            groups: usize,
             count: u32,
             offsets: OffsetsRef<'_, Cuda>,
             members: &Slice<u32>,
@@ -25,9 +25,9 @@ mod kernel {
     }
     kernels! {
         "near_null.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, "u32" as TARGET);
-        fn basis_lengths(n: u64, group: &Slice<u32>, first: &Slice<u32>, lengths: &mut Slice<u32>);
+        fn basis_lengths(n: usize, group: &Slice<u32>, first: &Slice<u32>, lengths: &mut Slice<u32>);
         fn basis_rows(
-            groups: u64,
+            groups: usize,
             count: u32,
             first: &Slice<u32>,
             r: &Slice<T>,
@@ -38,7 +38,7 @@ mod kernel {
     kernels! {
         "near_null.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, starts as TARGET);
         fn basis_entries(
-            n: u64,
+            n: usize,
             count: u32,
             group: &Slice<u32>,
             first: &Slice<u32>,
@@ -48,7 +48,7 @@ mod kernel {
             values: &mut Slice<T>,
         );
         fn basis_corrections(
-            n: u64,
+            n: usize,
             count: u32,
             group: &Slice<u32>,
             first: &Slice<u32>,
@@ -60,14 +60,12 @@ mod kernel {
         );
     }
     kernels! {
-        "near_null.cu", types(T: Scalar as SCALAR; offsets as OFFSET, starts as TARGET);
+        "near_null.cu", types(T: Scalar as SCALAR; a as OFFSET, strong as TARGET);
         fn strong_blocks(
-            n: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
+            n: usize,
+            a: CsrPattern<'_, Cuda>,
             node: &Slice<u32>,
-            starts: OffsetsRef<'_, Cuda>,
-            neighbours: &Slice<u32>,
+            strong: CsrPattern<'_, Cuda>,
             kept: &mut Slice<u8>,
             lengths: &mut Slice<u32>,
         );
@@ -87,13 +85,19 @@ impl NearNullSteps for Cuda {
     ) -> Result<()> {
         let groups = starts.len() - 1;
         let shape = tuning::near_null_rows(self.0.chip, groups);
-        let (groups, count) = (groups as u64, count as u32);
+        let count = count as u32;
         kernel::group_bases(*self, shape, groups, count, starts, members, vectors, q, r, ranks)
     }
 
     fn basis_lengths(&self, group: &Slice<u32>, first: &Slice<u32>, lengths: &mut Slice<u32>) -> Result<()> {
-        let (shape, n) = (tuning::near_null_rows(self.0.chip, group.len() + 1), group.len() as u64);
-        kernel::basis_lengths::<f32>(*self, shape, n, group, first, lengths)
+        kernel::basis_lengths::<f32>(
+            *self,
+            tuning::near_null_rows(self.0.chip, group.len() + 1),
+            group.len(),
+            group,
+            first,
+            lengths,
+        )
     }
 
     fn basis_entries<T: Scalar>(
@@ -107,7 +111,7 @@ impl NearNullSteps for Cuda {
         values: &mut Slice<T>,
     ) -> Result<()> {
         let (shape, n, count) =
-            (tuning::near_null_rows(self.0.chip, group.len() + 1), group.len() as u64, count as u32);
+            (tuning::near_null_rows(self.0.chip, group.len() + 1), group.len(), count as u32);
         kernel::basis_entries(*self, shape, n, count, group, first, q, offsets, indices, values)
     }
 
@@ -121,7 +125,7 @@ impl NearNullSteps for Cuda {
     ) -> Result<()> {
         let groups = first.len() - 1;
         let (shape, count) = (tuning::near_null_rows(self.0.chip, groups), count as u32);
-        kernel::basis_rows(*self, shape, groups as u64, count, first, r, rows, group)
+        kernel::basis_rows(*self, shape, groups, count, first, r, rows, group)
     }
 
     fn basis_corrections<T: Scalar>(
@@ -136,7 +140,7 @@ impl NearNullSteps for Cuda {
         values: &mut Slice<T>,
     ) -> Result<()> {
         let (shape, n, count) =
-            (tuning::near_null_rows(self.0.chip, group.len() + 1), group.len() as u64, count as u32);
+            (tuning::near_null_rows(self.0.chip, group.len() + 1), group.len(), count as u32);
         kernel::basis_corrections(*self, shape, n, count, group, first, r, scale, missing, offsets, values)
     }
 
@@ -148,20 +152,10 @@ impl NearNullSteps for Cuda {
         kept: &mut Slice<u8>,
         lengths: &mut Slice<u32>,
     ) -> Result<()> {
-        let (shape, n) = (tuning::near_null_rows(self.0.chip, a.rows + 1), a.rows as u64);
-        alike(*self, a.offsets, strong.offsets, |offsets, starts| {
-            kernel::strong_blocks::<f32>(
-                *self,
-                shape,
-                n,
-                offsets,
-                a.indices,
-                node,
-                starts,
-                strong.indices,
-                kept,
-                lengths,
-            )
+        let shape = tuning::near_null_rows(self.0.chip, a.rows + 1);
+        alike(*self, a.offsets, strong.offsets, |of_a, of_strong| {
+            let (a, strong) = (a.with_offsets(of_a), strong.with_offsets(of_strong));
+            kernel::strong_blocks::<f32>(*self, shape, a.rows, a, node, strong, kept, lengths)
         })
     }
 }

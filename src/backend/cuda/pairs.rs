@@ -4,6 +4,7 @@ use super::Cuda;
 use super::launch::kernels;
 use super::slice::Slice;
 use super::tuning;
+use super::workspace::Reduction;
 use crate::backend::PairScalars;
 use crate::backend::host::pairs::check_factors;
 use crate::backend::pairs::check_vectors;
@@ -19,10 +20,9 @@ mod kernel {
             count: u32,
             first: &Slice<T>,
             second: &Slice<T>,
-            n: u64,
+            n: usize,
             out: &mut Slice<T>,
-            partials: u64,
-            finished: u64,
+            reduction: Reduction,
         );
     }
     kernels! {
@@ -35,12 +35,11 @@ mod kernel {
             factors: &Slice<T>,
             width: u32,
             v: &mut Slice<T>,
-            n: u64,
+            n: usize,
             squares: &mut Slice<T>,
-            partials: u64,
-            finished: u64,
+            reduction: Reduction,
         );
-        fn basis_combination(basis: &Slice<S>, count: u32, c: &Slice<T>, x: &mut Slice<T>, n: u64);
+        fn basis_combination(basis: &Slice<S>, count: u32, c: &Slice<T>, x: &mut Slice<T>, n: usize);
     }
     kernels! {
         "pair_scalars.cu", types(T: Scalar as SCALAR);
@@ -80,10 +79,10 @@ pub(super) fn products<S: Scalar, T: Scalar>(
         return Err(Error::InvalidArgument(format!("{} places for the products of {count}", out.len())));
     }
     let shape = tuning::pair_products(cuda.0.chip, n, size_of::<T>());
-    let (_, finished) = cuda.0.workspaces.reduction();
+    let (_, counter) = cuda.0.workspaces.reduction();
     let (_guard, partials) = cuda.0.workspaces.pieces(length * shape.blocks as usize)?;
     let count = count as u32;
-    kernel::pair_products::<T, S>(cuda, shape, basis, count, first, second, n as u64, out, partials, finished)
+    kernel::pair_products::<T, S>(cuda, shape, basis, count, first, second, n, out, (partials, counter))
 }
 
 /// See [`VectorOps::pair_update`](crate::backend::VectorOps::pair_update).
@@ -100,10 +99,10 @@ pub(super) fn update<S: Scalar, T: Scalar>(
     check_vectors(basis.len(), count, 2, n, &[second.len(), v.len()])?;
     let width = check_factors(factors.len(), count, squares.len())? as u32;
     let shape = tuning::pair_update(cuda.0.chip, n, size_of::<T>());
-    let (partials, finished) = cuda.0.workspaces.reduction();
-    let (count, n) = (count as u32, n as u64);
+    let reduction = cuda.0.workspaces.reduction();
+    let count = count as u32;
     kernel::pair_update::<T, S>(
-        cuda, shape, basis, count, first, second, factors, width, v, n, squares, partials, finished,
+        cuda, shape, basis, count, first, second, factors, width, v, n, squares, reduction,
     )
 }
 
@@ -121,7 +120,7 @@ pub(super) fn combination<S: Scalar, T: Scalar>(
         return Err(Error::InvalidArgument(format!("{} factors for {count} vectors", c.len())));
     }
     let shape = tuning::pair_update(cuda.0.chip, n, size_of::<T>());
-    kernel::basis_combination::<T, S>(cuda, shape, basis, count as u32, c, x, n as u64)
+    kernel::basis_combination::<T, S>(cuda, shape, basis, count as u32, c, x, n)
 }
 
 /// See [`VectorOps::pair_factors`](crate::backend::VectorOps::pair_factors).

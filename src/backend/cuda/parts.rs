@@ -5,6 +5,7 @@ use super::inverse::with_diagonal;
 use super::launch::kernels;
 use super::peers::{Way, Windows};
 use super::slice::Slice;
+use super::workspace::Reduction;
 use super::{Cuda, tuning};
 use crate::backend::{Backend, CgSlot, Inverse, PartDirection, PartResidual, Sends};
 use crate::error::{Error, Result};
@@ -22,14 +23,10 @@ mod kernel {
             r: &mut Slice<T>,
             sums: &mut Slice<T>,
             state: &mut Slice<T::Real>,
-            n: u64,
+            n: usize,
             general: u64,
-            partials: u64,
-            finished: u64,
-            rank: u64,
-            ranks: u64,
-            windows: Option<&Slice<u64>>,
-            rounds: Option<&mut Slice<u64>>,
+            reduction: Reduction,
+            way: Way<'_>,
         );
         /// `sums` is null if they are received through the windows; `marks` is null if nothing is sent.
         fn cg_part_direction(
@@ -39,18 +36,15 @@ mod kernel {
             p: &mut Slice<T>,
             x: &mut Slice<T>,
             state: &mut Slice<T::Real>,
-            n: u64,
+            n: usize,
             finished: u64,
-            rank: u64,
-            ranks: u64,
-            windows: Option<&Slice<u64>>,
-            rounds: Option<&mut Slice<u64>>,
-            room: u64,
+            way: Way<'_>,
+            room: usize,
             starts: Option<&Slice<u64>>,
             marks: Option<&Slice<u32>>,
             numbers: Option<&Slice<u32>>,
             places: Option<&Slice<u32>>,
-            first: u64,
+            first: usize,
         );
     }
 }
@@ -70,21 +64,20 @@ pub(super) fn residual<T: Scalar>(
         Error::check_dimension("sums over all parts", 1, pq.map_or(0, Slice::len))?;
     }
     let general = u64::from(matches!(inverse, Inverse::General(_)));
-    let (partials, finished) = cuda.0.workspaces.reduction();
+    let reduction = cuda.0.workspaces.reduction();
     let shape = tuning::krylov_sum(cuda.0.chip, n, size_of::<T>());
-    let (rank, ranks) = way.as_ref().map_or((0, 1), |way| (way.rank, way.ranks));
-    let (windows, rounds) = way.map(|way| (way.windows, way.rounds)).unzip();
+    let way = way.unwrap_or(Way::none());
     with_diagonal!(inverse, n, d => kernel::cg_part_residual::<T, _>(
-        cuda, shape, d, pq, q, r, sums, state, n as u64, general, partials, finished, rank, ranks, windows, rounds,
+        cuda, shape, d, pq, q, r, sums, state, n, general, reduction, way,
     ))
 }
 
-/// See [`KrylovSteps::cg_part_direction`](crate::backend::KrylovSteps::cg_part_direction). If `way` is given, the sent
-/// entries for rank p begin at `starts[p]`.
+/// See [`KrylovSteps::cg_part_direction`](crate::backend::KrylovSteps::cg_part_direction). With `way` come
+/// the bytes for the halo from each rank, and where the sent entries for rank p begin, `starts[p]`.
 pub(super) fn direction<T: Scalar>(
     cuda: Cuda,
     step: PartDirection<'_, T, Cuda>,
-    way: Option<(Way<'_>, &Slice<u64>, &Sends<Cuda>)>,
+    way: Option<(Way<'_>, usize, &Slice<u64>, &Sends<Cuda>)>,
 ) -> Result<()> {
     let PartDirection { inverse, r, sums, p, x, state } = step;
     let n = x.len();
@@ -100,16 +93,17 @@ pub(super) fn direction<T: Scalar>(
         Some(_) => tuning::krylov_part_map(cuda.0.chip, n, size_of::<T>()),
         None => tuning::krylov_map(n, size_of::<T>()),
     };
-    let (rank, ranks, room) = way.as_ref().map_or((0, 1, 0), |(way, ..)| (way.rank, way.ranks, way.room));
-    let first = way.as_ref().map_or(0, |(_, _, sends)| sends.first % shape.blocks as usize) as u64;
-    let tables = way.as_ref().map(|(_, starts, sends)| (*starts, *sends));
-    let (windows, rounds) = way.map(|(way, ..)| (way.windows, way.rounds)).unzip();
+    let first = way.as_ref().map_or(0, |(.., sends)| sends.first % shape.blocks as usize);
+    let (way, room, tables) = match way {
+        Some((way, room, starts, sends)) => (way, room, Some((starts, sends))),
+        None => (Way::none(), 0, None),
+    };
     let starts = tables.map(|(starts, _)| starts);
     let marks = tables.map(|(_, sends)| &*sends.marks);
     let numbers = tables.map(|(_, sends)| &*sends.numbers);
     let places = tables.map(|(_, sends)| &*sends.places);
     with_diagonal!(inverse, n, d => kernel::cg_part_direction::<T, _>(
-        cuda, shape, d, z, sums, p, x, state, n as u64, finished, rank, ranks, windows, rounds, room, starts, marks,
+        cuda, shape, d, z, sums, p, x, state, n, finished, way, room, starts, marks,
         numbers, places, first,
     ))
 }
@@ -163,6 +157,7 @@ impl Windows {
         sends: &Sends<Cuda>,
         step: PartDirection<'_, T, Cuda>,
     ) -> Result<()> {
-        direction(self.cuda(), step, Some((self.way(), starts, sends)))
+        let (cuda, room) = (self.cuda(), self.room());
+        direction(cuda, step, Some((self.way(), room, starts, sends)))
     }
 }

@@ -2,7 +2,7 @@
 //! and halos go through them.
 
 use super::driver::call;
-use super::launch::kernels;
+use super::launch::{kernels, passed};
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, tuning};
 use crate::backend::{Backend, HaloProduct, OffsetsRef};
@@ -15,48 +15,33 @@ mod kernel {
     kernels! {
         "peers.cu", types(T: Scalar as SCALAR);
         fn peers_sum(
-            rank: u64,
-            ranks: u64,
-            windows: &Slice<u64>,
-            state: &mut Slice<u64>,
-            count: u64,
+            way: Way<'_>,
+            count: usize,
             sums: &mut Slice<T>,
         );
         fn peers_send(
-            rank: u64,
-            ranks: u64,
-            windows: &Slice<u64>,
-            state: &mut Slice<u64>,
-            room: u64,
+            way: Way<'_>,
+            room: usize,
             starts: &Slice<u64>,
             asked: Option<&Slice<u32>>,
             send: &Slice<T>,
         );
         fn peers_send_words(
-            rank: u64,
-            ranks: u64,
-            windows: &Slice<u64>,
-            state: &mut Slice<u64>,
-            room: u64,
-            count: u64,
+            way: Way<'_>,
+            room: usize,
+            count: usize,
             words: &Slice<u32>,
         );
         fn peers_or_words(
-            rank: u64,
-            ranks: u64,
-            windows: &Slice<u64>,
-            state: &mut Slice<u64>,
-            room: u64,
-            count: u64,
+            way: Way<'_>,
+            room: usize,
+            count: usize,
             words: &mut Slice<u32>,
         );
-        fn peers_drop(rank: u64, ranks: u64, windows: &Slice<u64>, state: &mut Slice<u64>);
+        fn peers_drop(way: Way<'_>);
         fn peers_receive(
-            rank: u64,
-            ranks: u64,
-            windows: &Slice<u64>,
-            state: &mut Slice<u64>,
-            room: u64,
+            way: Way<'_>,
+            room: usize,
             starts: &Slice<u64>,
             halo: &mut Slice<T>,
         );
@@ -64,13 +49,10 @@ mod kernel {
     kernels! {
         "peers_rows.cu", types(T: Scalar as SCALAR; offsets as OFFSET);
         fn peers_rows(
-            rank: u64,
-            ranks: u64,
-            windows: &Slice<u64>,
-            state: &mut Slice<u64>,
-            room: u64,
+            way: Way<'_>,
+            room: usize,
             starts: &Slice<u64>,
-            count: u64,
+            count: usize,
             rows: &Slice<u32>,
             offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
@@ -99,13 +81,23 @@ pub struct Window {
     room: usize,
 }
 
-/// The arguments for a kernel that sends and receives sums through the windows of all ranks.
+/// This rank, the number of ranks, their windows and the counters of exchanges, as kernels take them: null if sums come
+/// from memory.
 pub(super) struct Way<'a> {
-    pub(super) rank: u64,
-    pub(super) ranks: u64,
-    pub(super) windows: &'a Slice<u64>,
-    pub(super) rounds: &'a mut Slice<u64>,
-    pub(super) room: u64,
+    rank: u64,
+    ranks: u64,
+    windows: Option<&'a Slice<u64>>,
+    rounds: Option<&'a mut Slice<u64>>,
+}
+
+passed!(['a] Way<'a>: rank as u64, ranks as u64, windows as Option<&'a Slice<u64>>,
+    rounds as Option<&'a mut Slice<u64>>);
+
+impl Way<'_> {
+    /// No way to other ranks.
+    pub(super) fn none() -> Self {
+        Self { rank: 0, ranks: 1, windows: None, rounds: None }
+    }
 }
 
 /// The windows of all ranks, mapped into this process, and counters of the exchanges so far.
@@ -215,10 +207,10 @@ impl Windows {
         self.cuda
     }
 
-    /// Returns the arguments for the sums of the next round.
+    /// Returns the arguments for the next exchange.
     pub(super) fn way(&mut self) -> Way<'_> {
-        let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
-        Way { rank, ranks, windows: &self.addresses, rounds: &mut self.state, room }
+        let (rank, ranks) = (self.rank as u64, self.ranks());
+        Way { rank, ranks, windows: Some(&self.addresses), rounds: Some(&mut self.state) }
     }
 
     /// Marks the last sent exchange as received, if it was not received.
@@ -226,8 +218,7 @@ impl Windows {
     /// # Errors
     /// If the device fails.
     pub fn drop_exchange<T: Scalar>(&mut self) -> Result<()> {
-        let (rank, ranks) = (self.rank as u64, self.ranks());
-        kernel::peers_drop::<T>(self.cuda, tuning::peers(1), rank, ranks, &self.addresses, &mut self.state)
+        kernel::peers_drop::<T>(self.cuda, tuning::peers(1), self.way())
     }
 
     /// Replaces every scalar by its sum over all ranks.
@@ -239,17 +230,7 @@ impl Windows {
         while first < sums.len() {
             let count = (sums.len() - first).min(tuning::PEERS_MOST);
             let part = Cuda::part_mut(sums, first..first + count);
-            let (rank, ranks) = (self.rank as u64, self.ranks());
-            kernel::peers_sum(
-                self.cuda,
-                tuning::peers(1),
-                rank,
-                ranks,
-                &self.addresses,
-                &mut self.state,
-                count as u64,
-                part,
-            )?;
+            kernel::peers_sum(self.cuda, tuning::peers(1), self.way(), count, part)?;
             first += count;
         }
         Ok(())
@@ -261,35 +242,14 @@ impl Windows {
     /// # Errors
     /// If the windows are too small, or if the device fails.
     pub fn all_or(&mut self, words: &mut Slice<u32>) -> Result<()> {
-        let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
-        let (count, windows) = (words.len() as u64, &self.addresses);
+        let (cuda, room, count) = (self.cuda, self.own.room, words.len());
         if 4 * count > room {
             return Err(Error::InvalidArgument(format!("{count} words in a window of {room} bytes")));
         }
         // The kernel sends words, so the scalar type does not matter.
         let shape = tuning::peers_words(words.len());
-        kernel::peers_send_words::<f32>(
-            self.cuda,
-            shape,
-            rank,
-            ranks,
-            windows,
-            &mut self.state,
-            room,
-            count,
-            words,
-        )?;
-        kernel::peers_or_words::<f32>(
-            self.cuda,
-            shape,
-            rank,
-            ranks,
-            windows,
-            &mut self.state,
-            room,
-            count,
-            words,
-        )
+        kernel::peers_send_words::<f32>(cuda, shape, self.way(), room, count, words)?;
+        kernel::peers_or_words::<f32>(cuda, shape, self.way(), room, count, words)
     }
 
     /// Writes entries of `send` into the windows of other ranks: those with indices `asked`, or all of them. The
@@ -303,10 +263,9 @@ impl Windows {
         asked: Option<&Slice<u32>>,
         send: &Slice<T>,
     ) -> Result<()> {
-        let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
+        let (cuda, room) = (self.cuda, self.own.room);
         let shape = tuning::peers(asked.map_or(send.len(), |asked| asked.len()));
-        let windows = &self.addresses;
-        kernel::peers_send(self.cuda, shape, rank, ranks, windows, &mut self.state, room, starts, asked, send)
+        kernel::peers_send(cuda, shape, self.way(), room, starts, asked, send)
     }
 
     /// Adds the products of rows with the entries that other ranks have sent. Those of rank p begin at `starts[p]`.
@@ -316,18 +275,15 @@ impl Windows {
     pub fn add_rows<T: Scalar>(&mut self, starts: &Slice<u64>, halo: HaloProduct<'_, T, Cuda>) -> Result<()> {
         let HaloProduct { rows, matrix, alpha, d, y, dot, publish } = halo;
         let (x, xy) = dot.unzip();
-        let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
+        let (cuda, room) = (self.cuda, self.own.room);
         let shape = tuning::peers_rows(rows.len());
         kernel::peers_rows(
-            self.cuda,
+            cuda,
             shape,
-            rank,
-            ranks,
-            &self.addresses,
-            &mut self.state,
+            self.way(),
             room,
             starts,
-            rows.len() as u64,
+            rows.len(),
             rows,
             matrix.offsets,
             matrix.indices,
@@ -346,19 +302,8 @@ impl Windows {
     /// # Errors
     /// If the device fails.
     pub fn receive<T: Scalar>(&mut self, starts: &Slice<u64>, halo: &mut Slice<T>) -> Result<()> {
-        let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
-        let shape = tuning::peers(halo.len());
-        kernel::peers_receive(
-            self.cuda,
-            shape,
-            rank,
-            ranks,
-            &self.addresses,
-            &mut self.state,
-            room,
-            starts,
-            halo,
-        )
+        let (cuda, room) = (self.cuda, self.own.room);
+        kernel::peers_receive(cuda, tuning::peers(halo.len()), self.way(), room, starts, halo)
     }
 }
 

@@ -3,19 +3,19 @@
 use super::launch::kernels;
 use super::slice::Slice;
 use super::{Cuda, tuning};
-use crate::backend::{Backend, BlockParts, ChebyshevStep, CsrParts, OffsetsRef, PreconditionSteps};
+use crate::backend::{
+    Backend, BlockParts, ChebyshevStep, CsrParts, CsrPattern, OffsetsRef, PreconditionSteps,
+};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Promote, Scalar};
 
 mod kernel {
     use super::*;
     kernels! {
-        "blocks.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
+        "blocks.cu", types(T: Scalar as SCALAR, V: Element as STORED; a as OFFSET);
         fn block_inverses(
-            blocks: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<V>,
+            blocks: usize,
+            a: CsrParts<'_, V, Cuda>,
             starts: &Slice<u32>,
             places: &Slice<u64>,
             inverses: &mut Slice<T>,
@@ -25,7 +25,7 @@ mod kernel {
     kernels! {
         "blocks.cu", types(T: Scalar as SCALAR, V: Element as STORED; "u32" as OFFSET);
         fn block_multiply(
-            rows: u64,
+            rows: usize,
             starts: &Slice<u32>,
             block_of: &Slice<u32>,
             places: &Slice<u64>,
@@ -45,26 +45,18 @@ mod kernel {
             z: Option<&Slice<T>>,
             t: Option<&Slice<T>>,
             last: &mut Slice<T>,
-            n: u64,
+            n: usize,
         );
     }
     kernels! {
-        "sparse_inverse.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET, "u32" as FACTOR_OFFSET);
-        fn lower_lengths(
-            rows: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            limit: u32,
-            lengths: &mut Slice<u32>,
-        );
+        "sparse_inverse.cu", types(T: Scalar as SCALAR, V: Element as STORED; a as OFFSET, "u32" as FACTOR_OFFSET);
+        fn lower_lengths(rows: usize, a: CsrPattern<'_, Cuda>, limit: u32, lengths: &mut Slice<u32>);
     }
     kernels! {
-        "sparse_inverse.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET, places as FACTOR_OFFSET);
+        "sparse_inverse.cu", types(T: Scalar as SCALAR, V: Element as STORED; a as OFFSET, places as FACTOR_OFFSET);
         fn sparse_factor(
-            rows: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<V>,
+            rows: usize,
+            a: CsrParts<'_, V, Cuda>,
             places: OffsetsRef<'_, Cuda>,
             factor_columns: &mut Slice<u32>,
             factor: &mut Slice<T>,
@@ -73,10 +65,10 @@ mod kernel {
     }
     kernels! {
         "precision.cu", types(T: Scalar as SCALAR, N: Scalar as NARROW);
-        fn narrow(scale: T::Real, x: &Slice<T>, y: &mut Slice<N>, n: u64);
-        fn changes(x: &Slice<T>, changed: &mut Slice<u32>, n: u64);
-        fn widened(x: &Slice<N>, y: &mut Slice<T>, n: u64);
-        fn add_narrow(scale: T::Real, x: &Slice<N>, y: &mut Slice<T>, n: u64);
+        fn narrow(scale: T::Real, x: &Slice<T>, y: &mut Slice<N>, n: usize);
+        fn changes(x: &Slice<T>, changed: &mut Slice<u32>, n: usize);
+        fn widened(x: &Slice<N>, y: &mut Slice<T>, n: usize);
+        fn add_narrow(scale: T::Real, x: &Slice<N>, y: &mut Slice<T>, n: usize);
     }
 }
 
@@ -94,10 +86,7 @@ impl PreconditionSteps for Cuda {
         let count = blocks.starts.len() - 1;
         let shape = tuning::dense(self.0.chip, count, size_of::<T>());
         let BlockParts { starts, offsets: places, .. } = blocks;
-        let count = count as u64;
-        kernel::block_inverses(
-            *self, shape, count, a.offsets, a.indices, a.values, starts, places, inverses, first_bad,
-        )
+        kernel::block_inverses(*self, shape, count, a, starts, places, inverses, first_bad)
     }
 
     fn block_multiply<T: Scalar>(
@@ -112,7 +101,7 @@ impl PreconditionSteps for Cuda {
         Error::check_dimension("length of r", rows, r.len())?;
         Error::check_dimension("length of z", rows, z.len())?;
         let shape = tuning::elementwise(self.0.chip, rows);
-        kernel::block_multiply::<T, T>(*self, shape, rows as u64, starts, block_of, offsets, values, r, z)
+        kernel::block_multiply::<T, T>(*self, shape, rows, starts, block_of, offsets, values, r, z)
     }
 
     fn chebyshev_step<T: Scalar>(
@@ -127,7 +116,7 @@ impl PreconditionSteps for Cuda {
         Error::check_dimension("length of A z", n, t.map_or(n, Slice::len))?;
         let ChebyshevStep { keep, momentum, step, d, r, last } = by;
         let shape = tuning::elementwise(self.0.chip, n);
-        kernel::chebyshev_step::<T>(*self, shape, keep, momentum, step, d, r, z, t, last, n as u64)
+        kernel::chebyshev_step::<T>(*self, shape, keep, momentum, step, d, r, z, t, last, n)
     }
 
     fn lower_lengths<V: Promote<T>, T: Scalar>(
@@ -138,8 +127,8 @@ impl PreconditionSteps for Cuda {
     ) -> Result<()> {
         Error::check_dimension("length of the lengths", a.rows + 1, lengths.len())?;
         let shape = tuning::elementwise(self.0.chip, a.rows + 1);
-        let (rows, limit) = (a.rows as u64, limit as u32);
-        kernel::lower_lengths::<T, V>(*self, shape, rows, a.offsets, a.indices, limit, lengths)
+        let limit = limit as u32;
+        kernel::lower_lengths::<T, V>(*self, shape, a.rows, a.pattern(), limit, lengths)
     }
 
     fn sparse_factor<V: Promote<T>, T: Scalar>(
@@ -153,34 +142,30 @@ impl PreconditionSteps for Cuda {
     ) -> Result<()> {
         self.fill(u32::MAX, first_bad)?;
         let shape = tuning::dense(self.0.chip, a.rows, size_of::<T>());
-        let rows = a.rows as u64;
-        kernel::sparse_factor(
-            *self, shape, rows, a.offsets, a.indices, a.values, offsets, columns, values, first_bad,
-        )
+        kernel::sparse_factor(*self, shape, a.rows, a, offsets, columns, values, first_bad)
     }
 
     fn narrow<T: Scalar>(&self, scale: T::Real, x: &Slice<T>, y: &mut Slice<T::Lower>) -> Result<()> {
         Error::check_dimension("length of the narrower vector", x.len(), y.len())?;
         let shape = tuning::elementwise(self.0.chip, x.len());
-        kernel::narrow::<T, T::Lower>(*self, shape, scale, x, y, x.len() as u64)
+        kernel::narrow::<T, T::Lower>(*self, shape, scale, x, y, x.len())
     }
 
     fn narrow_changes<T: Scalar>(&self, x: &Slice<T>, changed: &mut Slice<u32>) -> Result<()> {
         self.fill(0, changed)?;
         let shape = tuning::elementwise(self.0.chip, x.len());
-        kernel::changes::<T, T::Lower>(*self, shape, x, changed, x.len() as u64)
+        kernel::changes::<T, T::Lower>(*self, shape, x, changed, x.len())
     }
 
     fn widen<T: Scalar>(&self, x: &Slice<T::Lower>, y: &mut Slice<T>) -> Result<()> {
         Error::check_dimension("length of the narrower vector", y.len(), x.len())?;
-        let (shape, n) = (tuning::elementwise(self.0.chip, y.len()), y.len() as u64);
-        kernel::widened::<T, T::Lower>(*self, shape, x, y, n)
+        let shape = tuning::elementwise(self.0.chip, y.len());
+        kernel::widened::<T, T::Lower>(*self, shape, x, y, y.len())
     }
 
     fn add_narrow<T: Scalar>(&self, scale: T::Real, x: &Slice<T::Lower>, y: &mut Slice<T>) -> Result<()> {
         Error::check_dimension("length of the narrower vector", y.len(), x.len())?;
-        let n = y.len() as u64;
         let shape = tuning::elementwise(self.0.chip, y.len());
-        kernel::add_narrow::<T, T::Lower>(*self, shape, scale, x, y, n)
+        kernel::add_narrow::<T, T::Lower>(*self, shape, scale, x, y, y.len())
     }
 }

@@ -3,48 +3,40 @@
 use super::launch::kernels;
 use super::slice::Slice;
 use super::{Cuda, tuning};
-use crate::backend::{Backend, CsrParts, OffsetsRef, RowFacts, SMALL_DIAGONAL};
+use crate::backend::{Backend, CsrParts, CsrPattern, RowFacts, SMALL_DIAGONAL};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Promote, Scalar};
 
 mod kernel {
     use super::*;
     kernels! {
-        "csr_krylov.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
+        "csr_krylov.cu", types(T: Scalar as SCALAR, V: Element as STORED; a as OFFSET);
         fn inverse_diagonal(
-            rows: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<V>,
+            rows: usize,
+            a: CsrParts<'_, V, Cuda>,
             inverse: &mut Slice<T::Real>,
             rounded: Option<&mut Slice<f32>>,
             found: &mut Slice<u32>,
         );
         fn symmetry(
-            rows: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<V>,
+            rows: usize,
+            a: CsrParts<'_, V, Cuda>,
             found: &mut Slice<T::Real>,
             unmatched: &mut Slice<u64>,
         );
         fn symmetry_below(
-            rows: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<V>,
+            rows: usize,
+            a: CsrParts<'_, V, Cuda>,
             found: &mut Slice<T::Real>,
             unmatched: &mut Slice<u64>,
         );
     }
     kernels! {
-        "blocks.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
-        fn same_columns(rows: u64, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, same: &mut Slice<u8>);
+        "blocks.cu", types(T: Scalar as SCALAR, V: Element as STORED; a as OFFSET);
+        fn same_columns(rows: usize, a: CsrPattern<'_, Cuda>, same: &mut Slice<u8>);
         fn row_inverses(
-            rows: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<V>,
+            rows: usize,
+            a: CsrParts<'_, V, Cuda>,
             small: f64,
             positive: u32,
             d: &mut Slice<T::Real>,
@@ -68,10 +60,7 @@ impl RowFacts for Cuda {
         }
         self.fill(u32::MAX, found)?;
         let shape = tuning::rows(self.0.chip, a.rows);
-        let rows = a.rows as u64;
-        kernel::inverse_diagonal::<T, V>(
-            *self, shape, rows, a.offsets, a.indices, a.values, inverse, rounded, found,
-        )
+        kernel::inverse_diagonal::<T, V>(*self, shape, a.rows, a, inverse, rounded, found)
     }
 
     fn csr_symmetry<V: Promote<T>, T: Scalar>(
@@ -82,9 +71,9 @@ impl RowFacts for Cuda {
         Error::check_dimension("length of what is found", 3, found.len())?;
         self.fill(T::Real::default(), found)?;
         let shape = tuning::csr(self.0.chip, a.rows, a.indices.len());
-        let (rows, mut left) = (a.rows as u64, self.zeros(1)?);
-        kernel::symmetry::<T, V>(*self, shape, rows, a.offsets, a.indices, a.values, found, &mut left)?;
-        kernel::symmetry_below::<T, V>(*self, shape, rows, a.offsets, a.indices, a.values, found, &mut left)
+        let (rows, mut left) = (a.rows, self.zeros(1)?);
+        kernel::symmetry::<T, V>(*self, shape, rows, a, found, &mut left)?;
+        kernel::symmetry_below::<T, V>(*self, shape, rows, a, found, &mut left)
     }
 
     fn same_columns<V: Promote<T>, T: Scalar>(
@@ -94,8 +83,7 @@ impl RowFacts for Cuda {
     ) -> Result<()> {
         Error::check_dimension("length of the marks", a.rows, same.len())?;
         let shape = tuning::elementwise(self.0.chip, a.rows);
-        let rows = a.rows as u64;
-        kernel::same_columns::<T, V>(*self, shape, rows, a.offsets, a.indices, same)
+        kernel::same_columns::<T, V>(*self, shape, a.rows, a.pattern(), same)
     }
 
     fn row_inverses<V: Promote<T>, T: Scalar>(
@@ -106,17 +94,7 @@ impl RowFacts for Cuda {
     ) -> Result<()> {
         Error::check_dimension("length of the diagonal", a.rows, d.len())?;
         let shape = tuning::elementwise(self.0.chip, 32 * a.rows);
-        let (rows, positive) = (a.rows as u64, u32::from(positive));
-        kernel::row_inverses::<T, V>(
-            *self,
-            shape,
-            rows,
-            a.offsets,
-            a.indices,
-            a.values,
-            SMALL_DIAGONAL,
-            positive,
-            d,
-        )
+        let positive = u32::from(positive);
+        kernel::row_inverses::<T, V>(*self, shape, a.rows, a, SMALL_DIAGONAL, positive, d)
     }
 }

@@ -1,6 +1,6 @@
 //! Sparse products and sums of matrices on the device. Rows are classified by their amount of work.
 
-use super::launch::kernels;
+use super::launch::{Argument, Arguments, kernels, passed};
 use super::product::{extent, scattered};
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, tuning};
@@ -9,7 +9,7 @@ use crate::backend::{
     offsets_of,
 };
 use crate::error::{Error, Result};
-use crate::scalar::Scalar;
+use crate::scalar::{Element, Scalar};
 use std::ops::Range;
 
 mod kernel;
@@ -60,19 +60,25 @@ impl Classes {
 }
 
 /// The rows of a class.
+#[derive(Clone, Copy)]
 struct Rows<'a> {
     count: usize,
+    is_listed: bool,
     /// The rows to process; `None` means all rows.
     listed: Option<&'a Slice<u32>>,
 }
 
-impl Rows<'_> {
-    /// Returns the number of rows, whether they are listed, and the list. If they are not listed, a kernel does not
-    /// read the list, and an empty part of `none` is passed.
-    fn parts<'b>(&'b self, none: &'b Slice<u32>) -> (u64, u32, &'b Slice<u32>) {
-        (self.count as u64, u32::from(self.listed.is_some()), self.listed.unwrap_or(Cuda::part(none, 0..0)))
+impl<'a> Rows<'a> {
+    fn all(count: usize) -> Self {
+        Self { count, is_listed: false, listed: None }
+    }
+
+    fn listed(rows: &'a Slice<u32>) -> Self {
+        Self { count: rows.len(), is_listed: true, listed: Some(rows) }
     }
 }
+
+passed!(['a] Rows<'a>: count as usize, is_listed as bool, listed as Option<&'a Slice<u32>>);
 
 /// What is known about the numbers of products of rows before they are counted.
 enum Products {
@@ -144,16 +150,16 @@ impl Dealt {
     }
 
     /// Classifies rows by their number of products.
-    fn of_products<V: Scalar>(
+    fn of_products(
         cuda: Cuda,
-        (of_a, a): (OffsetsRef<'_, Cuda>, &CsrParts<'_, V, Cuda>),
+        a: CsrPattern<'_, Cuda>,
         of_b: OffsetsRef<'_, Cuda>,
         [s, t]: [u32; 2],
     ) -> Result<Self> {
         let mut classes = Classes::new(cuda, a.rows)?;
-        let (shape, count) = (tuning::node_lanes(cuda.0.chip, a.rows), a.rows as u64);
+        let shape = tuning::node_lanes(cuda.0.chip, a.rows);
         let Classes { of_rows, counts } = &mut classes;
-        kernel::product_classes(cuda, shape, count, of_a, a.indices, of_b, s, t, of_rows, counts)?;
+        kernel::product_classes(cuda, shape, a.rows, a, of_b, s, t, of_rows, counts)?;
         Self::new(cuda, classes, (1, LONG_PRODUCTS), true)
     }
 
@@ -184,7 +190,7 @@ impl Dealt {
         (sorted, apart): (usize, bool),
         offsets: OffsetsRef<'_, Cuda>,
     ) -> Result<Self> {
-        let (shape, rows) = (tuning::row_threads(cuda.0.chip, of_rows.len()), of_rows.len() as u64);
+        let (shape, rows) = (tuning::row_threads(cuda.0.chip, of_rows.len()), of_rows.len());
         let [a, b, c, d, e] = tuning::LENGTHS_OF_CLASSES;
         let mut classes = Classes { of_rows, counts: cuda.zeros(CLASSES)? };
         let Classes { of_rows, counts } = &mut classes;
@@ -193,20 +199,19 @@ impl Dealt {
         Self::new(cuda, classes, (1, LONG_ROW), false)
     }
 
-    /// Returns the rows of a class and their number, if they are listed.
-    fn listed(&self, class: usize) -> Option<(&Slice<u32>, u64)> {
-        let rows = self.rows(class, 0)?;
-        rows.listed.map(|listed| (listed, rows.count as u64))
+    /// Returns the rows of a class, if they are listed.
+    fn listed(&self, class: usize) -> Option<&Slice<u32>> {
+        self.rows(class, 0)?.listed
     }
 
     /// Returns the rows of a class; `None` if it has none. `all` is the number of all rows.
     fn rows(&self, class: usize, all: usize) -> Option<Rows<'_>> {
         if self.of_all == Some(class) {
-            return Some(Rows { count: all, listed: None });
+            return Some(Rows::all(all));
         }
         let places = self.places[class].clone();
         let order = self.order.as_ref().filter(|_| !places.is_empty())?;
-        Some(Rows { count: places.len(), listed: Some(Cuda::part(order, places)) })
+        Some(Rows::listed(Cuda::part(order, places)))
     }
 }
 
@@ -245,13 +250,27 @@ pub(super) fn alike<R>(
     }
 }
 
+impl<'a, V: Element> CsrParts<'a, V, Cuda> {
+    /// The same matrix with its offsets in another width, as [`alike`] gives them.
+    pub(super) fn with_offsets(self, offsets: OffsetsRef<'a, Cuda>) -> Self {
+        Self { offsets, ..self }
+    }
+}
+
+impl<'a> CsrPattern<'a, Cuda> {
+    /// As [`CsrParts::with_offsets`].
+    pub(super) fn with_offsets(self, offsets: OffsetsRef<'a, Cuda>) -> Self {
+        Self { offsets, ..self }
+    }
+}
+
 /// Calls `sort` for the rows of each class whose products are sorted. Returns the rows by class; `dealt` contains them
 /// if they are known already. If `sort` gets classes, it is launched for all rows, and records the class of each row
 /// that it skips.
 fn sort_rows<V: Scalar>(
     cuda: Cuda,
-    (of_a, a): (OffsetsRef<'_, Cuda>, &CsrParts<'_, V, Cuda>),
-    (of_b, b): (OffsetsRef<'_, Cuda>, &CsrParts<'_, V, Cuda>),
+    a: &CsrParts<'_, V, Cuda>,
+    b: &CsrParts<'_, V, Cuda>,
     dealt: Option<Dealt>,
     sort: &mut impl FnMut(u32, Rows<'_>, Option<&mut Classes>) -> Result<()>,
 ) -> Result<Dealt> {
@@ -263,11 +282,11 @@ fn sort_rows<V: Scalar>(
             Products::All(class) => Dealt::all(class),
             Products::MostFew => {
                 let mut classes = Classes::new(cuda, a.rows)?;
-                sort(1, Rows { count: a.rows, listed: None }, Some(&mut classes))?;
+                sort(1, Rows::all(a.rows), Some(&mut classes))?;
                 done = 1;
                 Dealt::new(cuda, classes, (2, LONG_PRODUCTS), false)?
             }
-            Products::Any => Dealt::of_products(cuda, (of_a, a), of_b, sorted)?,
+            Products::Any => Dealt::of_products(cuda, a.pattern(), b.offsets, sorted)?,
         },
     };
     for class in tuning::SORTED_CLASSES.into_iter().filter(|&class| class > done) {
@@ -292,71 +311,33 @@ fn merges<V: Scalar>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>, b: &CsrParts<'_, V, 
 /// Returns the lengths of the rows of C, followed by a zero, and, unless rows are merged, the rows by class.
 fn lengths<V: Scalar>(
     cuda: Cuda,
-    (of_a, a): (OffsetsRef<'_, Cuda>, &CsrParts<'_, V, Cuda>),
-    (of_b, b): (OffsetsRef<'_, Cuda>, &CsrParts<'_, V, Cuda>),
+    a: &CsrParts<'_, V, Cuda>,
+    b: &CsrParts<'_, V, Cuda>,
 ) -> Result<(DeviceVec<u32>, Option<Dealt>)> {
     let (chip, mut lengths) = (cuda.0.chip, cuda.zeros::<u32>(a.rows + 1)?);
+    let (of_a, of_b) = (a.pattern(), b.pattern());
     if merges(cuda, a, b)? {
-        let (shape, rows) = (tuning::merged_rows(chip, a.rows, 0), a.rows as u64);
-        kernel::merged_lengths(cuda, shape, rows, of_a, a.indices, of_b, b.indices, &mut lengths)?;
+        let shape = tuning::merged_rows(chip, a.rows, 0);
+        kernel::merged_lengths(cuda, shape, a.rows, of_a, of_b, &mut lengths)?;
         return Ok((lengths, None));
     }
     let sorted = tuning::most_sorted(b.columns);
     let mut sort = |class: u32, rows: Rows<'_>, classes: Option<&mut Classes>| {
-        let (count, listed, list) = rows.parts(a.indices);
-        let (shape, deals) = (tuning::sorted_rows(chip, class, rows.count), u32::from(classes.is_some()));
+        let (shape, deals) = (tuning::sorted_rows(chip, class, rows.count), classes.is_some());
         let mut none = Classes::none(cuda)?;
         let Classes { of_rows, counts } = classes.unwrap_or(&mut none);
-        kernel::sorted_lengths(
-            cuda,
-            shape,
-            count,
-            listed,
-            list,
-            of_a,
-            a.indices,
-            of_b,
-            b.indices,
-            deals,
-            sorted[1],
-            of_rows,
-            counts,
-            &mut lengths,
-        )
+        kernel::sorted_lengths(cuda, shape, rows, of_a, of_b, deals, sorted[1], of_rows, counts, &mut lengths)
     };
-    let dealt = sort_rows(cuda, (of_a, a), (of_b, b), None, &mut sort)?;
+    let dealt = sort_rows(cuda, a, b, None, &mut sort)?;
     if let Some(rows) = dealt.rows(MANY_PRODUCTS, a.rows) {
-        let (count, listed, list) = rows.parts(a.indices);
         let shape = tuning::product_lengths(chip, mean_length(b), rows.count);
-        kernel::product_lengths(
-            cuda,
-            shape,
-            count,
-            listed,
-            list,
-            of_a,
-            a.indices,
-            of_b,
-            b.indices,
-            &mut lengths,
-        )?;
+        kernel::product_lengths(cuda, shape, rows, of_a, of_b, &mut lengths)?;
         let shape = tuning::block_lengths(chip, rows.count);
-        kernel::block_lengths(
-            cuda,
-            shape,
-            count,
-            listed,
-            list,
-            of_a,
-            a.indices,
-            of_b,
-            b.indices,
-            &mut lengths,
-        )?;
+        kernel::block_lengths(cuda, shape, rows, of_a, of_b, &mut lengths)?;
     }
-    if let Some((rows, count)) = dealt.listed(LONG_PRODUCTS) {
+    if let Some(rows) = dealt.listed(LONG_PRODUCTS) {
         let shape = tuning::block_of_rows(chip, rows.len());
-        kernel::long_lengths(cuda, shape, count, rows, of_a, a.indices, of_b, b.indices, &mut lengths)?;
+        kernel::long_lengths(cuda, shape, rows.len(), rows, of_a, of_b, &mut lengths)?;
     }
     Ok((lengths, Some(dealt)))
 }
@@ -374,17 +355,23 @@ enum Columns<'a> {
     New(&'a mut Slice<u32>),
 }
 
-impl Columns<'_> {
-    /// Returns the arguments of a kernel: whether the columns are known, the known ones, and the array for new ones. An
-    /// empty part of `none` is passed for what is missing.
-    fn parts<'b>(
-        &'b mut self,
-        none: &'b mut Slice<u32>,
-        known: &'b Slice<u32>,
-    ) -> (u32, &'b Slice<u32>, &'b mut Slice<u32>) {
+/// Three arguments: whether the columns are known, the known ones, and the array for new ones.
+impl Argument for &mut Columns<'_> {
+    type Bits = (u32, u64, u64);
+    fn bits(self) -> Self::Bits {
         match self {
-            Self::Known(columns) => (1, columns, none),
-            Self::New(columns) => (0, Cuda::part(known, 0..0), columns),
+            Columns::Known(columns) => (1, columns.address(), 0),
+            Columns::New(columns) => (0, 0, columns.address()),
+        }
+    }
+    fn append((are_known, known, new): &Self::Bits, to: &mut Arguments) {
+        u32::append(are_known, to);
+        u64::append(known, to);
+        u64::append(new, to);
+    }
+    fn written(&self, to: &mut Arguments) {
+        if let Columns::New(columns) = self {
+            columns.written(to);
         }
     }
 }
@@ -394,134 +381,60 @@ impl Columns<'_> {
 fn rows_of_product<V: Scalar>(
     cuda: Cuda,
     dealt: Option<Dealt>,
-    (of_a, a): (OffsetsRef<'_, Cuda>, &CsrParts<'_, V, Cuda>),
-    (of_b, b): (OffsetsRef<'_, Cuda>, &CsrParts<'_, V, Cuda>),
+    a: &CsrParts<'_, V, Cuda>,
+    b: &CsrParts<'_, V, Cuda>,
     offsets: OffsetsRef<'_, Cuda>,
     mut columns: Columns<'_>,
     values: &mut Slice<V>,
 ) -> Result<()> {
-    let (chip, mut none) = (cuda.0.chip, cuda.buffer(0)?);
+    let chip = cuda.0.chip;
     let sorted = tuning::most_sorted(b.columns);
     if dealt.is_none() && merges(cuda, a, b)? {
         let shape = tuning::merged_rows(chip, a.rows, values.len() / a.rows.max(1));
-        let (known, _, new) = columns.parts(&mut none, a.indices);
-        return kernel::merged_rows(
-            cuda,
-            shape,
-            a.rows as u64,
-            of_a,
-            a.indices,
-            a.values,
-            of_b,
-            b.indices,
-            b.values,
-            offsets,
-            1 - known,
-            new,
-            values,
-        );
+        let new = match columns {
+            Columns::Known(_) => None,
+            Columns::New(columns) => Some(columns),
+        };
+        return kernel::merged_rows(cuda, shape, a.rows, *a, *b, offsets, new.is_some(), new, values);
     }
     let dealt = match (&mut columns, dealt) {
         (Columns::Known(_), _) => Dealt::of_all_lengths(cuda, a.rows, offsets)?,
         (Columns::New(columns), dealt) => {
             let mut sort = |class: u32, rows: Rows<'_>, classes: Option<&mut Classes>| {
-                let (count, listed, list) = rows.parts(a.indices);
-                let (shape, deals) =
-                    (tuning::sorted_rows(chip, class, rows.count), u32::from(classes.is_some()));
+                let (shape, deals) = (tuning::sorted_rows(chip, class, rows.count), classes.is_some());
                 let mut none = Classes::none(cuda)?;
                 let Classes { of_rows, counts } = classes.unwrap_or(&mut none);
                 kernel::sorted_rows(
-                    cuda,
-                    shape,
-                    count,
-                    listed,
-                    list,
-                    of_a,
-                    a.indices,
-                    a.values,
-                    of_b,
-                    b.indices,
-                    b.values,
-                    offsets,
-                    deals,
-                    sorted[1],
-                    of_rows,
-                    counts,
-                    columns,
-                    &mut *values,
+                    cuda, shape, rows, *a, *b, offsets, deals, sorted[1], of_rows, counts, columns, values,
                 )
             };
-            let dealt = sort_rows(cuda, (of_a, a), (of_b, b), dealt, &mut sort)?;
+            let dealt = sort_rows(cuda, a, b, dealt, &mut sort)?;
             let Some(dealt) = dealt.of_lengths(cuda, offsets)? else { return Ok(()) };
             dealt
         }
     };
     for (class, most) in (1..LONG_ROW).zip(tuning::LENGTHS_OF_CLASSES) {
         let Some(rows) = dealt.rows(class, a.rows) else { continue };
-        let (count, listed, list) = rows.parts(a.indices);
         if let Columns::Known(pattern) = columns
             && let Some(shape) = tuning::known_values(chip, most, rows.count)
         {
-            kernel::known_values(
-                cuda, shape, count, listed, list, of_a, a.indices, a.values, of_b, b.indices, b.values,
-                offsets, pattern, values,
-            )?;
+            kernel::known_values(cuda, shape, rows, *a, *b, offsets, pattern, values)?;
             continue;
         }
-        let (known, pattern, new) = columns.parts(&mut none, a.indices);
-        kernel::product_rows(
-            cuda,
-            tuning::product_rows(chip, most, mean_length(b), rows.count),
-            count,
-            listed,
-            list,
-            of_a,
-            a.indices,
-            a.values,
-            of_b,
-            b.indices,
-            b.values,
-            offsets,
-            known,
-            pattern,
-            new,
-            values,
-        )?;
+        let shape = tuning::product_rows(chip, most, mean_length(b), rows.count);
+        kernel::product_rows(cuda, shape, rows, *a, *b, offsets, &mut columns, values)?;
     }
-    let Some((rows, count)) = dealt.listed(LONG_ROW) else { return Ok(()) };
+    let Some(rows) = dealt.listed(LONG_ROW) else { return Ok(()) };
     if let Columns::New(columns) = &mut columns {
-        kernel::long_columns(
-            cuda,
-            tuning::block_of_rows(chip, rows.len()),
-            count,
-            rows,
-            of_a,
-            a.indices,
-            of_b,
-            b.indices,
-            offsets,
-            columns,
-        )?;
+        let (shape, of_a, of_b) = (tuning::block_of_rows(chip, rows.len()), a.pattern(), b.pattern());
+        kernel::long_columns(cuda, shape, rows.len(), rows, of_a, of_b, offsets, columns)?;
     }
-    let columns = match &columns {
+    let indices = match &columns {
         Columns::Known(columns) => columns,
         Columns::New(columns) => &**columns,
     };
-    kernel::long_values(
-        cuda,
-        tuning::long_values(chip, rows.len()),
-        count,
-        rows,
-        of_a,
-        a.indices,
-        a.values,
-        of_b,
-        b.indices,
-        b.values,
-        offsets,
-        columns,
-        values,
-    )
+    let c = CsrPattern { rows: a.rows, columns: b.columns, offsets, indices };
+    kernel::long_values(cuda, tuning::long_values(chip, rows.len()), rows.len(), rows, *a, *b, c, values)
 }
 
 impl SparseProducts for Cuda {
@@ -534,7 +447,7 @@ impl SparseProducts for Cuda {
     ) -> Result<Option<CsrArrays<V, Self>>> {
         check_columns(b.columns)?;
         alike(*self, a.offsets, b.offsets, |of_a, of_b| {
-            let (a, b) = ((of_a, &a), (of_b, &b));
+            let (a, b) = (&a.with_offsets(of_a), &b.with_offsets(of_b));
             let (dealt, offsets, entries) = match known {
                 Some((offsets, entries)) => (None, offsets.copied(self)?, entries),
                 None => {
@@ -559,14 +472,13 @@ impl SparseProducts for Cuda {
         values: &mut Slice<V>,
     ) -> Result<()> {
         alike(*self, a.offsets, b.offsets, |of_a, of_b| {
-            let (a, b) = ((of_a, &a), (of_b, &b));
+            let (a, b) = (&a.with_offsets(of_a), &b.with_offsets(of_b));
             rows_of_product(*self, None, a, b, c.offsets, Columns::Known(c.indices), values)
         })
     }
 
     fn count_differing(&self, list: &Slice<u32>, other: &Slice<u32>, count: &mut Slice<u32>) -> Result<()> {
-        let shape = tuning::row_threads(self.0.chip, list.len());
-        kernel::differing(*self, shape, list.len() as u64, list, other, count)
+        kernel::differing(*self, tuning::row_threads(self.0.chip, list.len()), list.len(), list, other, count)
     }
 
     fn add_lengths(
@@ -575,9 +487,10 @@ impl SparseProducts for Cuda {
         b: CsrPattern<'_, Self>,
         lengths: &mut Slice<u32>,
     ) -> Result<()> {
-        let (shape, rows) = (tuning::row_threads(self.0.chip, a.rows + 1), a.rows as u64);
+        let shape = tuning::row_threads(self.0.chip, a.rows + 1);
         alike(*self, a.offsets, b.offsets, |of_a, of_b| {
-            kernel::sum_lengths::<f32>(*self, shape, rows, of_a, a.indices, of_b, b.indices, lengths)
+            let (a, b) = (a.with_offsets(of_a), b.with_offsets(of_b));
+            kernel::sum_lengths::<f32>(*self, shape, a.rows, a, b, lengths)
         })
     }
 
@@ -589,12 +502,10 @@ impl SparseProducts for Cuda {
         indices: &mut Slice<u32>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        let (shape, rows) = (tuning::row_threads(self.0.chip, a.rows), a.rows as u64);
+        let shape = tuning::row_threads(self.0.chip, a.rows);
         alike(*self, a.offsets, b.offsets, |of_a, of_b| {
-            kernel::sum_rows(
-                *self, shape, rows, alpha, of_a, a.indices, a.values, beta, of_b, b.indices, b.values,
-                offsets, indices, values,
-            )
+            let (a, b) = (a.with_offsets(of_a), b.with_offsets(of_b));
+            kernel::sum_rows(*self, shape, a.rows, alpha, a, beta, b, offsets, indices, values)
         })
     }
 }

@@ -16,63 +16,66 @@ use crate::scalar::Element;
 mod kernel {
     use super::*;
     kernels! {
-        "mirror.cu", types(V: Element as _; offsets as OFFSET);
+        "mirror.cu", types(V: Element as _; a as OFFSET);
         fn mirror(
-            offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, values: &Slice<V>, n: u64, starts: &Slice<u64>,
-            to_columns: &mut Slice<u32>, to_values: &mut Slice<V>, missing: &mut Slice<u32>,
+            a: CsrParts<'_, V, Cuda>, n: usize, starts: &Slice<u64>, to_columns: &mut Slice<u32>,
+            to_values: &mut Slice<V>, missing: &mut Slice<u32>,
         );
         fn mirror_few(
-            offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, values: &Slice<V>, n: u64, starts: &Slice<u64>, apart: u64,
-            to_columns: &mut Slice<u32>, to_values: &mut Slice<V>, missing: &mut Slice<u32>, steps: &mut Slice<u32>,
+            a: CsrParts<'_, V, Cuda>, n: usize, starts: &Slice<u64>, apart: u64, to_columns: &mut Slice<u32>,
+            to_values: &mut Slice<V>, missing: &mut Slice<u32>, steps: &mut Slice<u32>,
         );
     }
     kernels! {
         "transpose_sort.cu", types(; starts as CURSOR);
         fn window_starts(
-            starts: OffsetsRef<'_, Cuda>, columns: u64, begin: &mut Slice<u32>, first_columns: &mut Slice<u32>, windows: u32,
-            counts: &mut Slice<u32>, low: &mut Slice<u32>, high: &mut Slice<u32>, words: u64,
+            starts: OffsetsRef<'_, Cuda>, columns: usize, begin: &mut Slice<u32>,
+            first_columns: &mut Slice<u32>, windows: u32, counts: &mut Slice<u32>, low: &mut Slice<u32>,
+            high: &mut Slice<u32>, words: usize,
         );
-        fn column_keys(starts: OffsetsRef<'_, Cuda>, columns: u64, first_columns: &Slice<u32>, keys: &mut Slice<u32>);
+        fn column_keys(
+            starts: OffsetsRef<'_, Cuda>, columns: usize, first_columns: &Slice<u32>, keys: &mut Slice<u32>,
+        );
     }
     kernels! {
         "transpose_sort.cu", types(; "u32" as CURSOR);
         fn digit_starts(begin: &Slice<u32>, windows: u32, digits: &mut Slice<u32>);
         fn sort_low(
-            keys: &Slice<u32>, columns: &Slice<u32>, n: u64, digits: &Slice<u32>, workspace: &mut Slice<u32>,
+            keys: &Slice<u32>, columns: &Slice<u32>, n: usize, digits: &Slice<u32>, workspace: &mut Slice<u32>,
             words: &mut Slice<u32>, sources: &mut Slice<u32>, first_sources: &mut Slice<u32>,
         );
         fn sort_high(
-            words: &Slice<u32>, n: u64, sources: &Slice<u32>, first_sources: &Slice<u32>, digits: &Slice<u32>,
+            words: &Slice<u32>, n: usize, sources: &Slice<u32>, first_sources: &Slice<u32>, digits: &Slice<u32>,
             workspace: &mut Slice<u32>, to_numbers: &mut Slice<u32>, to_names: &mut Slice<u8>,
         );
     }
     kernels! {
         "transpose_windows.cu", types(V: Element as _; offsets as OFFSET, "u32" as CURSOR);
-        fn mark_rows(offsets: OffsetsRef<'_, Cuda>, rows: u64, marks: &mut Slice<u64>, pieces: u64);
+        fn mark_rows(offsets: OffsetsRef<'_, Cuda>, rows: usize, marks: &mut Slice<u64>, pieces: usize);
     }
     kernels! {
         "transpose_windows.cu", types(V: Element as _; offsets as OFFSET, starts as CURSOR);
         fn finish(
-            offsets: OffsetsRef<'_, Cuda>, marks: &Slice<u64>, starts: OffsetsRef<'_, Cuda>, values: &Slice<V>, names: &Slice<u8>, n: u64,
-            begin: &Slice<u32>, first_columns: &Slice<u32>, windows: u32, entries: &mut Slice<u32>,
-            to_values: &mut Slice<V>,
+            offsets: OffsetsRef<'_, Cuda>, marks: &Slice<u64>, starts: OffsetsRef<'_, Cuda>, values: &Slice<V>,
+            names: &Slice<u8>, n: usize, begin: &Slice<u32>, first_columns: &Slice<u32>, windows: u32,
+            entries: &mut Slice<u32>, to_values: &mut Slice<V>,
         );
     }
     kernels! {
         "transpose.cu", types(V: Element as _; "u32" as OFFSET, cursors as CURSOR);
         fn place(
-            columns: &Slice<u32>, sources: &Slice<u32>, row_of: &Slice<u32>, values: &Slice<V>, n: u64,
+            columns: &Slice<u32>, sources: &Slice<u32>, row_of: &Slice<u32>, values: &Slice<V>, n: usize,
             cursors: OffsetsRef<'_, Cuda>, to_rows: &mut Slice<u32>, to_values: &mut Slice<V>,
         );
     }
     kernels! {
         "transpose.cu", types(; offsets as OFFSET, "u32" as CURSOR);
-        fn rows_of(offsets: OffsetsRef<'_, Cuda>, rows: u64, first: u64, n: u64, row_of: &mut Slice<u32>);
+        fn rows_of(offsets: OffsetsRef<'_, Cuda>, rows: usize, first: usize, n: usize, row_of: &mut Slice<u32>);
     }
     kernels! {
         "transpose.cu", types(; "u32" as OFFSET, cursors as CURSOR);
-        fn run_heads(columns: &Slice<u32>, n: u64, cursors: &mut Offsets<Cuda>);
-        fn run_tails(columns: &Slice<u32>, n: u64, cursors: &mut Offsets<Cuda>);
+        fn run_heads(columns: &Slice<u32>, n: usize, cursors: &mut Offsets<Cuda>);
+        fn run_tails(columns: &Slice<u32>, n: usize, cursors: &mut Offsets<Cuda>);
     }
 }
 
@@ -102,15 +105,13 @@ pub(super) fn mirror<V: Element>(
     let (mut found, mut told, mut symmetric) = (cuda.zeros::<u32>(2)?, [0; 2], true);
     let from = a.offsets;
     cuda.by_tiles(from, n, |_, starts| {
-        let entries = n as u64;
+        let entries = n;
         let typed = |shape: Shape| shape.for_values::<V>();
         // Most unsymmetric patterns are recognised after a few entries. If long rows have to be searched, sorting is
         // faster.
         if let Some((few, apart)) = tuning::mirrored_first(n).map(|(few, apart)| (typed(few), apart)) {
             let (missing, steps) = found.split_mut(1);
-            kernel::mirror_few(
-                cuda, few, from, a.indices, a.values, entries, starts, apart, indices, values, missing, steps,
-            )?;
+            kernel::mirror_few(cuda, few, a, entries, starts, apart, indices, values, missing, steps)?;
             cuda.read(&found, &mut told)?;
             symmetric = told[0] == 0 && !tuning::searches_far(told[1]);
             if !symmetric {
@@ -118,7 +119,7 @@ pub(super) fn mirror<V: Element>(
             }
         }
         let all = typed(tuning::mirror(n));
-        kernel::mirror(cuda, all, from, a.indices, a.values, entries, starts, indices, values, &mut found)?;
+        kernel::mirror(cuda, all, a, entries, starts, indices, values, &mut found)?;
         cuda.read(&found, &mut told)?;
         symmetric = told[0] == 0;
         Ok(())
@@ -165,12 +166,11 @@ fn by_windows<V: Element>(
     let low_looks = if inside { indices.address() + 4 * a.columns as u64 } else { rest.address() };
     let (low_looks, words) = (Slice::at_mut(low_looks, looks), Slice::at_mut(values.address(), n));
 
-    let (count, columns, rows, windows) = (n as u64, a.columns as u64, a.rows as u64, plan.count as u32);
+    let (count, columns, windows) = (n, a.columns, plan.count as u32);
     cuda.fill(0, digits)?;
-    let (starts, length) = (plan.starts(), looks as u64);
     kernel::window_starts(
         cuda,
-        starts,
+        plan.starts(),
         to,
         columns,
         begin,
@@ -179,14 +179,14 @@ fn by_windows<V: Element>(
         digits,
         low_looks,
         high_looks,
-        length,
+        looks,
     )?;
     kernel::column_keys(cuda, each, to, columns, first_columns, indices)?;
     kernel::digit_starts(cuda, each.blocks(1), begin, windows, digits)?;
     kernel::sort_low(cuda, low, indices, a.indices, count, digits, low_looks, words, sources, first_sources)?;
     kernel::sort_high(cuda, high, words, count, sources, first_sources, digits, high_looks, indices, names)?;
     // The marks reuse the workspace of the sort.
-    kernel::mark_rows::<V>(cuda, plan.each(pieces), a.offsets, rows, marks, pieces as u64)?;
+    kernel::mark_rows::<V>(cuda, plan.each(pieces), a.offsets, a.rows, marks, pieces)?;
     kernel::finish(
         cuda,
         plan.finish,
@@ -216,7 +216,7 @@ fn by_stretches<V: Element>(
     let stretch = tuning::transpose_stretch::<V>(n, to.bytes());
     for first in (0..n).step_by(stretch) {
         let range = first..(first + stretch).min(n);
-        let count = range.len() as u64;
+        let count = range.len();
         let mut columns = cuda.uninitialised(range.len())?;
         cuda.copy(Cuda::part(a.indices, range.clone()), &mut columns)?;
         let mut sources = cuda.uninitialised::<u32>(range.len())?;
@@ -224,7 +224,7 @@ fn by_stretches<V: Element>(
         cuda.sort_pairs(&mut columns, &mut sources, 0..bits)?;
         let mut row_of = cuda.uninitialised(range.len())?;
         let tiles = tuning::by_tiles(range.len()).0.variant("VALUE_BYTES", "4");
-        kernel::rows_of(cuda, tiles, a.offsets, a.rows as u64, first as u64, count, &mut row_of)?;
+        kernel::rows_of(cuda, tiles, a.offsets, a.rows, first, count, &mut row_of)?;
         let each = tuning::elementwise(cuda.0.chip, range.len());
         let placed: Shape = each.for_values::<V>();
         let each = each.variant("VALUE_BYTES", "4");

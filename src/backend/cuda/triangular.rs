@@ -15,25 +15,18 @@ mod kernel {
     use super::*;
     kernels! {
         "incomplete.cu", types(T: Scalar as SCALAR; "u32" as OFFSET);
-        fn rows_start(n: u64, words: &mut Slice<u32>);
+        fn rows_start(n: usize, words: &mut Slice<u32>);
     }
     kernels! {
-        "incomplete.cu", types(T: Scalar as SCALAR; offsets as OFFSET);
-        fn row_levels(
-            n: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            upper: u32,
-            levels: &mut Slice<u32>,
-        );
+        "incomplete.cu", types(T: Scalar as SCALAR; a as OFFSET);
+        fn row_levels(n: usize, a: CsrPattern<'_, Cuda>, upper: bool, levels: &mut Slice<u32>);
         fn incomplete_lu(
-            n: u64,
+            n: usize,
             order: &Slice<u32>,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
+            a: CsrPattern<'_, Cuda>,
             diagonal: T::Real,
             smallest: T::Real,
-            positive: u32,
+            positive: bool,
             upper: &mut Slice<u32>,
             values: &mut Slice<T>,
             inverses: &mut Slice<T>,
@@ -41,24 +34,21 @@ mod kernel {
         );
     }
     kernels! {
-        "triangle.cu", types(T: Scalar as SCALAR; offsets as OFFSET, "u32" as TARGET);
+        "triangle.cu", types(T: Scalar as SCALAR; a as OFFSET, "u32" as TARGET);
         fn triangle_lengths(
-            n: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            upper: u32,
+            n: usize,
+            a: CsrPattern<'_, Cuda>,
+            upper: bool,
             order: &Slice<u32>,
             lengths: &mut Slice<u32>,
         );
     }
     kernels! {
-        "triangle.cu", types(T: Scalar as SCALAR; offsets as OFFSET, starts as TARGET);
+        "triangle.cu", types(T: Scalar as SCALAR; a as OFFSET, starts as TARGET);
         fn triangle_entries(
-            n: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
-            upper: u32,
+            n: usize,
+            a: CsrParts<'_, T, Cuda>,
+            upper: bool,
             order: &Slice<u32>,
             places: &Slice<u32>,
             starts: OffsetsRef<'_, Cuda>,
@@ -68,12 +58,12 @@ mod kernel {
     }
     kernels! {
         "triangular.cu", types(T: Scalar as SCALAR; "u32" as OFFSET);
-        fn triangular_start(n: u64, x: &mut Slice<T>);
+        fn triangular_start(n: usize, x: &mut Slice<T>);
     }
     kernels! {
         "triangular.cu", types(T: Scalar as SCALAR; offsets as OFFSET);
         fn triangular_solve(
-            n: u64,
+            n: usize,
             sources: &Slice<u32>,
             offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
@@ -87,10 +77,10 @@ mod kernel {
 
 impl TriangularSteps for Cuda {
     fn row_levels(&self, pattern: CsrPattern<'_, Self>, side: Side, levels: &mut Slice<u32>) -> Result<()> {
-        let (rows, upper) = (pattern.rows, u32::from(side == Side::Upper));
-        kernel::rows_start::<f64>(*self, nodes(*self, rows), rows as u64, levels)?;
+        let (rows, upper) = (pattern.rows, side == Side::Upper);
+        kernel::rows_start::<f64>(*self, nodes(*self, rows), rows, levels)?;
         let shape = tuning::rows_in_turn(self.0.chip, rows, 8);
-        kernel::row_levels::<f64>(*self, shape, rows as u64, pattern.offsets, pattern.indices, upper, levels)
+        kernel::row_levels::<f64>(*self, shape, rows, pattern, upper, levels)
     }
 
     fn incomplete_lu<T: Scalar>(
@@ -105,19 +95,18 @@ impl TriangularSteps for Cuda {
         let rows = pattern.rows;
         self.fill(0, failed)?;
         let mut upper = self.buffer::<u32>(rows + 1)?;
-        kernel::rows_start::<f64>(*self, nodes(*self, rows), rows as u64, &mut upper)?;
+        kernel::rows_start::<f64>(*self, nodes(*self, rows), rows, &mut upper)?;
         let real = T::Real::from_f64;
         let shape = tuning::rows_in_turn(self.0.chip, rows, 32);
         kernel::incomplete_lu(
             *self,
             shape,
-            rows as u64,
+            rows,
             order,
-            pattern.offsets,
-            pattern.indices,
+            pattern,
             real(pivots.diagonal),
             real(pivots.smallest),
-            u32::from(pivots.positive),
+            pivots.positive,
             &mut upper,
             values,
             inverses,
@@ -132,18 +121,8 @@ impl TriangularSteps for Cuda {
         order: &Slice<u32>,
         lengths: &mut Slice<u32>,
     ) -> Result<()> {
-        let (shape, n) = (nodes(*self, order.len()), order.len() as u64);
-        let upper = u32::from(side == Side::Upper);
-        kernel::triangle_lengths::<f64>(
-            *self,
-            shape,
-            n,
-            pattern.offsets,
-            pattern.indices,
-            upper,
-            order,
-            lengths,
-        )
+        let (shape, upper) = (nodes(*self, order.len()), side == Side::Upper);
+        kernel::triangle_lengths::<f64>(*self, shape, order.len(), pattern, upper, order, lengths)
     }
 
     fn triangle_entries<T: Scalar>(
@@ -156,11 +135,8 @@ impl TriangularSteps for Cuda {
         columns: &mut Slice<u32>,
         values: &mut Slice<T>,
     ) -> Result<()> {
-        let (shape, n) = (nodes(*self, order.len()), order.len() as u64);
-        let upper = u32::from(side == Side::Upper);
-        kernel::triangle_entries(
-            *self, shape, n, a.offsets, a.indices, a.values, upper, order, places, offsets, columns, values,
-        )
+        let (shape, upper) = (nodes(*self, order.len()), side == Side::Upper);
+        kernel::triangle_entries(*self, shape, order.len(), a, upper, order, places, offsets, columns, values)
     }
 
     fn triangular_solve<T: Scalar>(
@@ -171,8 +147,8 @@ impl TriangularSteps for Cuda {
     ) -> Result<()> {
         let TriangleParts { sources, offsets, columns, values, inverses, levels } = triangle;
         let (rows, chip) = (sources.len(), self.0.chip);
-        kernel::triangular_start::<T>(*self, nodes(*self, rows), rows as u64, x)?;
+        kernel::triangular_start::<T>(*self, nodes(*self, rows), rows, x)?;
         let shape = tuning::triangular(chip, rows, columns.len(), levels.len());
-        kernel::triangular_solve(*self, shape, rows as u64, sources, offsets, columns, values, inverses, r, x)
+        kernel::triangular_solve(*self, shape, rows, sources, offsets, columns, values, inverses, r, x)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::launch::kernels;
 use super::slice::Slice;
+use super::workspace::Reduction;
 use super::{Cuda, basis, linear_update, pairs, tuning};
 use crate::backend::{Hessenberg, LinearUpdate, PairScalars, ScalarProgram, VectorOps};
 use crate::error::{Error, Result};
@@ -11,20 +12,20 @@ mod kernel {
     use super::*;
     kernels! {
         "vector.cu", types(T: Scalar as SCALAR);
-        fn dot(x: &Slice<T>, y: &Slice<T>, n: u64, out: &mut Slice<T>, partials: u64, finished: u64);
-        fn norm2_squared(x: &Slice<T>, n: u64, out: &mut Slice<T::Real>, partials: u64, finished: u64);
-        fn sum(x: &Slice<T>, n: u64, out: &mut Slice<T>, partials: u64, finished: u64);
-        fn axpby(alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>, n: u64);
-        fn scale_in_place(alpha: T, x: &mut Slice<T>, n: u64);
-        fn multiply(x: &Slice<T>, y: &Slice<T>, z: &mut Slice<T>, n: u64);
-        fn scale(d: &Slice<T::Real>, x: &Slice<T>, z: &mut Slice<T>, n: u64);
+        fn dot(x: &Slice<T>, y: &Slice<T>, n: usize, out: &mut Slice<T>, reduction: Reduction);
+        fn norm2_squared(x: &Slice<T>, n: usize, out: &mut Slice<T::Real>, reduction: Reduction);
+        fn sum(x: &Slice<T>, n: usize, out: &mut Slice<T>, reduction: Reduction);
+        fn axpby(alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>, n: usize);
+        fn scale_in_place(alpha: T, x: &mut Slice<T>, n: usize);
+        fn multiply(x: &Slice<T>, y: &Slice<T>, z: &mut Slice<T>, n: usize);
+        fn scale(d: &Slice<T::Real>, x: &Slice<T>, z: &mut Slice<T>, n: usize);
     }
     kernels! {
         "vector_block.cu", types(T: Scalar as SCALAR);
-        fn dots(k: u32, x: &Slice<T>, y: &Slice<T>, n: u64, out: &mut Slice<T>, partials: u64, finished: u64);
-        fn sums(k: u32, x: &Slice<T>, n: u64, out: &mut Slice<T>, partials: u64, finished: u64);
-        fn interleave(k: u32, x: &Slice<T>, y: &mut Slice<T>, rows: u64);
-        fn separate(k: u32, x: &Slice<T>, y: &mut Slice<T>, rows: u64);
+        fn dots(k: u32, x: &Slice<T>, y: &Slice<T>, n: usize, out: &mut Slice<T>, reduction: Reduction);
+        fn sums(k: u32, x: &Slice<T>, n: usize, out: &mut Slice<T>, reduction: Reduction);
+        fn interleave(k: u32, x: &Slice<T>, y: &mut Slice<T>, rows: usize);
+        fn separate(k: u32, x: &Slice<T>, y: &mut Slice<T>, rows: usize);
     }
 }
 
@@ -42,8 +43,8 @@ impl Cuda {
     /// `out[0]` = the sum of all elements.
     pub(super) fn sum<T: Scalar>(self, x: &Slice<T>, out: &mut Slice<T>) -> Result<()> {
         let shape = tuning::sum(self.0.chip, x.len(), size_of::<T>());
-        let (partials, finished) = self.0.workspaces.reduction();
-        kernel::sum(self, shape, x, x.len() as u64, out, partials, finished)
+        let reduction = self.0.workspaces.reduction();
+        kernel::sum(self, shape, x, x.len(), out, reduction)
     }
 
     /// `out[j]` = the sum of the j-th of several interleaved vectors.
@@ -54,8 +55,8 @@ impl Cuda {
         }
         check_block(k, n)?;
         let shape = tuning::block_sum(self.0.chip, k, n, size_of::<T>());
-        let (partials, finished) = self.0.workspaces.reduction();
-        kernel::sums(self, shape, k as u32, x, n as u64, out, partials, finished)
+        let reduction = self.0.workspaces.reduction();
+        kernel::sums(self, shape, k as u32, x, n, out, reduction)
     }
 }
 
@@ -66,57 +67,57 @@ impl VectorOps for Cuda {
     fn dot<T: Scalar>(&self, x: &Slice<T>, y: &Slice<T>, out: &mut Slice<T>) -> Result<()> {
         Error::check_dimension("length of the second vector", x.len(), y.len())?;
         let (n, k) = (x.len(), out.len());
-        let (partials, finished) = self.0.workspaces.reduction();
+        let reduction = self.0.workspaces.reduction();
         if k != 1 {
             check_block(k, n)?;
             let shape = tuning::block_sum(self.0.chip, k, n, size_of::<T>());
-            return kernel::dots(*self, shape, k as u32, x, y, n as u64, out, partials, finished);
+            return kernel::dots(*self, shape, k as u32, x, y, n, out, reduction);
         }
         let shape = tuning::sum(self.0.chip, n, size_of::<T>());
-        kernel::dot(*self, shape, x, y, x.len() as u64, out, partials, finished)
+        kernel::dot(*self, shape, x, y, x.len(), out, reduction)
     }
 
     fn interleave<T: Scalar>(&self, vectors: usize, x: &Slice<T>, y: &mut Slice<T>) -> Result<()> {
         check_block(vectors, x.len())?;
         Error::check_dimension("length of the second vector", x.len(), y.len())?;
         let shape = tuning::elementwise(self.0.chip, x.len());
-        kernel::interleave(*self, shape, vectors as u32, x, y, (x.len() / vectors) as u64)
+        kernel::interleave(*self, shape, vectors as u32, x, y, x.len() / vectors)
     }
 
     fn separate<T: Scalar>(&self, vectors: usize, x: &Slice<T>, y: &mut Slice<T>) -> Result<()> {
         check_block(vectors, x.len())?;
         Error::check_dimension("length of the second vector", x.len(), y.len())?;
         let shape = tuning::elementwise(self.0.chip, x.len());
-        kernel::separate(*self, shape, vectors as u32, x, y, (x.len() / vectors) as u64)
+        kernel::separate(*self, shape, vectors as u32, x, y, x.len() / vectors)
     }
 
     fn norm2_squared<T: Scalar>(&self, x: &Slice<T>, out: &mut Slice<T::Real>) -> Result<()> {
         Error::check_dimension("length of the result", 1, out.len())?;
         let shape = tuning::sum(self.0.chip, x.len(), size_of::<T>());
-        let (partials, finished) = self.0.workspaces.reduction();
-        kernel::norm2_squared(*self, shape, x, x.len() as u64, out, partials, finished)
+        let reduction = self.0.workspaces.reduction();
+        kernel::norm2_squared(*self, shape, x, x.len(), out, reduction)
     }
 
     fn axpby<T: Scalar>(&self, alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>) -> Result<()> {
         Error::check_dimension("length of the second vector", x.len(), y.len())?;
-        kernel::axpby(*self, tuning::elementwise(self.0.chip, x.len()), alpha, x, beta, y, x.len() as u64)
+        kernel::axpby(*self, tuning::elementwise(self.0.chip, x.len()), alpha, x, beta, y, x.len())
     }
 
     fn scale_in_place<T: Scalar>(&self, alpha: T, x: &mut Slice<T>) -> Result<()> {
         let n = x.len();
-        kernel::scale_in_place(*self, tuning::elementwise(self.0.chip, n), alpha, x, n as u64)
+        kernel::scale_in_place(*self, tuning::elementwise(self.0.chip, n), alpha, x, n)
     }
 
     fn multiply<T: Scalar>(&self, x: &Slice<T>, y: &Slice<T>, z: &mut Slice<T>) -> Result<()> {
         Error::check_dimension("length of the second vector", x.len(), y.len())?;
         Error::check_dimension("length of the product", x.len(), z.len())?;
-        kernel::multiply(*self, tuning::elementwise(self.0.chip, x.len()), x, y, z, x.len() as u64)
+        kernel::multiply(*self, tuning::elementwise(self.0.chip, x.len()), x, y, z, x.len())
     }
 
     fn scale<T: Scalar>(&self, d: &Slice<T::Real>, x: &Slice<T>, z: &mut Slice<T>) -> Result<()> {
         Error::check_dimension("length of the vector", d.len(), x.len())?;
         Error::check_dimension("length of the product", d.len(), z.len())?;
-        kernel::scale(*self, tuning::elementwise(self.0.chip, x.len()), d, x, z, x.len() as u64)
+        kernel::scale(*self, tuning::elementwise(self.0.chip, x.len()), d, x, z, x.len())
     }
 
     fn linear_update<T: Scalar>(

@@ -13,6 +13,10 @@ const PARTIAL_BYTES: usize = 16;
 /// Number of bytes for the counters of finished blocks, which are stored after the partial results.
 const TICKET_BYTES: usize = 256;
 
+/// The addresses of memory for the partial results of a reduction, and of a counter of finished blocks; a null counter
+/// if another launch adds the results.
+pub(super) type Reduction = (u64, u64);
+
 /// The workspaces of a stream.
 pub(super) struct Workspaces {
     stream: &'static Stream,
@@ -58,7 +62,7 @@ impl Workspaces {
 
     /// Returns the addresses of the partial results ([`PARTIALS`] of 16 bytes) and of the counters after them, which
     /// every kernel leaves at zero. All reductions share this memory, because they run one after another on the stream.
-    pub(super) fn reduction(&self) -> (u64, u64) {
+    pub(super) fn reduction(&self) -> Reduction {
         (self.reduction, self.reduction + (PARTIALS * PARTIAL_BYTES) as u64)
     }
 

@@ -42,6 +42,7 @@ use super::{Csr, build};
 use crate::backend::{Conversions, Products};
 use crate::error::Result;
 use crate::scalar::{Promote, Scalar};
+use crate::settings::settings;
 use memory::Entry;
 use model::{COMPRESSED, Forecast};
 use std::time::Instant;
@@ -63,37 +64,23 @@ impl Default for ChoiceOptions {
     }
 }
 
-impl ChoiceOptions {
+settings! { ChoiceOptions;
     /// The number of products that the matrix will be used for. Default 1000.
-    #[must_use]
-    pub fn products(mut self, products: usize) -> Self {
-        self.products = products;
-        self
-    }
+    pub fn products(products: usize) => products = products;
 
     /// The maximum number of products spent on measuring, over all formats. Each format gets at least six (up to some
     /// hundreds if starting a product takes longer than the product), but only three if it is three times slower than
     /// CSR. Default 16.
-    #[must_use]
-    pub fn budget(mut self, products: usize) -> Self {
-        self.budget = products;
-        self
-    }
+    pub fn budget(products: usize) => budget = products;
 
     /// Whether the compressed format may be chosen. It is lossless. Default true.
-    #[must_use]
-    pub fn compression(mut self, allowed: bool) -> Self {
-        self.compression = allowed;
-        self
-    }
+    pub fn compression(allowed: bool) => compression = allowed;
 
     /// Whether a trial decides. If not, the model alone does, and the choice is the same in every run. Default true.
-    #[must_use]
-    pub fn measured(mut self, measured: bool) -> Self {
-        self.measured = measured;
-        self
-    }
+    pub fn measured(measured: bool) => measured = measured;
+}
 
+impl ChoiceOptions {
     /// Names, for the report, the work before another format than CSR can be used.
     fn cost(&self) -> &'static str {
         if self.measured { "a trial" } else { "a conversion" }

@@ -8,15 +8,14 @@ pub use options::CompressedOptions;
 
 use super::Csr;
 use super::kept::Kept;
-use super::product::check_vectors;
+use super::product::product_op;
 use super::stencil::Stencil;
 use crate::backend::{
     Backend, CompressedBody, CompressedColumns, CompressedParts, CompressedSteps, CompressedValues,
-    Conversions, Gemv, Host, KindParts, LongParts, Offsets, Op, Products, SectionParts, WindowOrder,
-    balanced_bytes,
+    Conversions, Host, KindParts, LongParts, Offsets, SectionParts, WindowOrder, balanced_bytes,
 };
 use crate::error::Result;
-use crate::scalar::{Element, Promote, Scalar};
+use crate::scalar::{Element, Scalar};
 
 /// A matrix stored in as few bytes as its repetitions allow, without losing a bit. Products then move fewer bytes, and
 /// bytes determine their time.
@@ -256,32 +255,8 @@ impl<V: Scalar, B: CompressedSteps> Compressed<V, B> {
         body + long
     }
 
-    /// y = alpha op(A) x + beta y. If `beta` is zero, y is not read. On a device the first product with the transpose
-    /// makes a compressed, transposed copy, which is kept; while it is made, the matrix is in memory in CSR twice.
-    ///
-    /// # Errors
-    /// If a vector has the wrong length, if memory runs out for the copy, or if the device fails.
-    pub fn product_op<T: Scalar>(
-        &self,
-        backend: &B,
-        op: Op,
-        alpha: T,
-        x: &B::Slice<T>,
-        beta: T,
-        y: &mut B::Slice<T>,
-    ) -> Result<()>
-    where
-        V: Promote<T>,
-        B: Products,
-    {
-        check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
-        match self.transposed.of(self, backend, op)? {
-            Some(transposed) => {
-                backend.compressed(transposed.parts(), Gemv { op: op.transposed(), alpha, x, beta, y })
-            }
-            None => backend.compressed(self.parts(), Gemv { op, alpha, x, beta, y }),
-        }
-    }
+    product_op!(compressed, " On a device the first product with the transpose makes a compressed, transposed copy, \
+        which is kept; while it is made, the matrix is in memory in CSR twice."; transposed by compressed);
 }
 
 impl<V: Scalar, B: Conversions> Compressed<V, B> {

@@ -133,7 +133,7 @@ impl Facts {
     }
 
     /// Whether the caller has named neither a method nor a preconditioner.
-    fn is_free(&self) -> bool {
+    pub(super) fn is_free(&self) -> bool {
         self.method == Method::Auto && self.preconditioner == Name::Auto && self.wanted.is_empty()
     }
 

@@ -1,14 +1,14 @@
 //! The pace of a candidate that iterates: whether it is likely to converge ([`super::trial`]), and whether a
 //! factorisation is forecast to finish earlier ([`super::race`]).
 
-use super::Candidate;
 use super::course::Turn;
 use super::race::{Call, Race, TakeOver};
 use super::trial::{JUDGED_FROM, Trial};
 use super::unseen::refuses_factors;
+use super::{Candidate, Source, When};
 use crate::krylov::Outcome;
 use crate::prices::budgets::{LOOKED_AT, before_expected_factors, seconds_of_levels};
-use crate::prices::iterations::{FEWER_WITH_FILL, FEWER_WITHOUT_FILL, PRODUCTS_OF_BICGSTAB, WITH_FILL};
+use crate::prices::iterations::{FEWER_WITH_FILL, FEWER_WITHOUT_FILL, WITH_FILL};
 use crate::prices::order::{OrderGuess, least_order_seconds};
 use crate::solver::names::{Method, PreconditionerChoice as Name};
 
@@ -70,9 +70,8 @@ pub(in crate::solver) struct Pace {
     race: Option<Race>,
     /// The last call of the race.
     call: Call,
-    /// On a GPU, the rows and nonzeros of a matrix whose graph is searched after many iterations, and the number of
-    /// products with it in an iteration.
-    unseen: Option<([usize; 2], f64)>,
+    /// On a GPU, the rows and nonzeros of a matrix whose graph is searched after many iterations.
+    unseen: Option<[usize; 2]>,
     /// The limit of multiplications of the rival, and the rows of A, if the rival is refused by its expected cost
     /// because multigrid follows.
     before_levels: Option<(f64, usize)>,
@@ -130,13 +129,17 @@ impl Pace {
             Some(most) if plan.may_go_on => {
                 let on_host = costs.filter(|costs| !costs.on_device);
                 let levels = |costs: Costs| seconds_of_levels(costs.size[1]) / costs.each;
-                Trial::of_budget(goal, most, on_host.map_or(0.0, levels))
+                Trial::of_budget(plan.method, goal, most, on_host.map(levels))
             }
             _ => Trial::None,
         };
         let on_device = costs.filter(|costs| costs.on_device && matches!(trial, Trial::Budget { .. }));
-        let products = if plan.method == Method::BiCgStab { PRODUCTS_OF_BICGSTAB } else { 1.0 };
-        let unseen = on_device.filter(|_| plan.method != Method::Cg).map(|costs| (costs.size, products));
+        // If multigrid comes next, it does so whatever the graph is like.
+        let to_levels = next.is_some_and(|next| {
+            next.has_levels() && (next.when == When::Always || plan.method == Method::Cg)
+        });
+        let is_searched = !to_levels && (plan.method != Method::Cg || plan.source == Source::Later);
+        let unseen = on_device.filter(|_| is_searched).map(|costs| costs.size);
         let race = costs.filter(|_| turn.rival.is_some()).map(|costs| {
             let least = match costs.least {
                 // A factorisation that is faster than multigrid would have come before it.
@@ -187,9 +190,10 @@ impl Pace {
         analyse: impl FnOnce() -> Result<f64, String>,
     ) -> bool {
         if iteration >= LOOKED_AT
-            && let Some((size, products)) = self.unseen.take()
+            && self.trial.is_far(iteration)
+            && let Some(size) = self.unseen.take()
         {
-            self.trial.shorten(before_expected_factors(size, &guess()) / products);
+            self.trial.shorten(before_expected_factors(size, &guess()));
             return !self.trial.is_futile(iteration, norm);
         }
         let mut guess = Some(guess);

@@ -39,7 +39,7 @@ const SQUARES: &str = "a factorisation also gives the least-squares solution";
 const ON: &str = "if a factorisation fails";
 const SCALED: &str = "scaled columns: a solution, but not the one of least norm";
 const LAST: &str = "a factorisation, if iterations fail";
-const FACTORS: &str = "an incomplete factorisation, since GMRES with the diagonal takes many iterations";
+const FACTORS: &str = "an incomplete factorisation, since the diagonal alone takes many iterations";
 const FEWER: &str = "an incomplete factorisation: fewer iterations, and perhaps less time";
 const FILL: &str = "an incomplete factorisation with fill";
 const SADDLES: &str = "an incomplete factorisation with fill, which suits some saddle points";
@@ -140,10 +140,6 @@ fn behind_cg(facts: &Facts) -> Vec<Candidate> {
         // Thousands of iterations take as long as an ordering, which is computed on the host.
         let share = Some(facts.patience(before_factors_on_device(n, facts.nonzeros)));
         list.push(Candidate { share, may_go_on: true, when: When::Indefinite, ..minres });
-        if facts.may_take_factors() {
-            let factors = facts.incomplete(Name::Ilut(Default::default()), SADDLES);
-            list.push(Candidate { method: Method::Gmres, when: When::Indefinite, ..factors });
-        }
     }
     if facts.may_take_levels() && facts.hierarchy.is_none() {
         if on_host && n <= MEDIUM {
@@ -153,7 +149,12 @@ fn behind_cg(facts: &Facts) -> Vec<Candidate> {
         if facts.on_device {
             // Iterations on a device are cheaper than a factorisation on the host.
             let cg = facts.plain(Method::Cg, PLAIN);
-            list.push(Candidate { share: Some(SHARE), when: When::Definite, ..cg });
+            let share = if n <= MEDIUM {
+                facts.patience(cg_before_factors_on_device(n, facts.nonzeros))
+            } else {
+                SHARE
+            };
+            list.push(Candidate { share: Some(share), may_go_on: true, when: When::Definite, ..cg });
         }
     }
     if n <= MEDIUM {
@@ -163,7 +164,7 @@ fn behind_cg(facts: &Facts) -> Vec<Candidate> {
         // factorised in seconds.
         list.push(facts.direct(BEFORE_INCOMPLETE, CHEAP));
     }
-    if facts.may_take_factors() && on_host {
+    if facts.may_take_factors() {
         // Some saddle points that are too large to factorise take MINRES thousands of iterations, and GMRES with ILUT
         // ten.
         let factors = facts.incomplete(Name::Ilut(Default::default()), FILL);
@@ -192,14 +193,17 @@ pub(super) fn general(facts: &Facts) -> Vec<Candidate> {
     };
     let most = match hierarchy {
         Some(Hierarchy { is_made: true, .. }) | None => most,
-        Some(_) if n > SMALL => most.min(BEFORE_LEVELS_OF_OTHERS),
+        Some(_) if n > SMALL && !facts.iterates_first() => most.min(BEFORE_LEVELS_OF_OTHERS),
         Some(_) if race => most.min(BEFORE_FACTORS),
         Some(_) => most.min(BEFORE_FORECAST),
     };
-    let first = |name: Name, why: &'static str| Candidate {
-        share: Some(facts.patience(most)),
-        race,
-        ..facts.first(name, why)
+    // On a device an iteration of BiCGSTAB takes as long as one of GMRES, which sums up all vectors since its restart,
+    // and has two products instead of one. Of 40 systems that either solves with the diagonal, BiCGSTAB solves 39 in 0.4
+    // to 1.1 times the time (`benches/choice/gpu.csv` and kinds that it lacks, H200, 2026-11-29).
+    let first = |name: Name, why: &'static str| {
+        let plan = Candidate { share: Some(facts.patience(most)), race, ..facts.first(name, why) };
+        let is_short = facts.iterates_first() && facts.is_free() && name == Name::Jacobi;
+        Candidate { method: if is_short { Method::BiCgStab } else { plan.method }, ..plan }
     };
     let mut list = match hierarchy {
         Some(Hierarchy { why, is_made: true }) => {
@@ -215,6 +219,9 @@ pub(super) fn general(facts: &Facts) -> Vec<Candidate> {
         }
         _ => vec![first(name, why_first(facts))],
     };
+    if facts.iterates_first() && facts.may_take_factors() && hierarchy.is_none_or(|levels| !levels.is_made) {
+        list[0].may_go_on = true;
+    }
     let levels_later = hierarchy.filter(|hierarchy| !hierarchy.is_made).map(|hierarchy| hierarchy.why);
     let levels_later = levels_later.map(|why| facts.levels(why, Source::Later));
     if race && name == Name::Jacobi && hierarchy.is_none_or(|hierarchy| !hierarchy.is_made) {
@@ -223,7 +230,6 @@ pub(super) fn general(facts: &Facts) -> Vec<Candidate> {
     if facts.iterates_first() && n <= SMALL {
         list.extend(levels_later);
         if facts.may_take_factors() && (levels_later.is_some() || hierarchy.is_none()) {
-            list[0].may_go_on = hierarchy.is_none();
             list.push(facts.without_fill(FACTORS));
         }
         list.push(facts.direct(IN_RACE, CHEAP));

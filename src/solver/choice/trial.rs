@@ -19,6 +19,17 @@ const THIRD: usize = 3;
 /// one half of `benches/choice/cpu.csv` (2026-11-28).
 const NEAR: f64 = 0.3;
 
+/// BiCGSTAB goes on beyond its budget while this multiple of its iterations so far is left, because its residual falls
+/// irregularly, but only until it has taken this multiple of the budget. Five kinds that nothing was fitted on had up to
+/// 1.5 times as many left when they were given up, and were nearly done (H200, 2026-11-29).
+const IRREGULAR: [f64; 2] = [2.0, 3.0];
+
+/// On a device, iterations are given up after this fraction of their budget if the slope predicts that this multiple of
+/// the budget is left. A mesh of 10^6 points in the plane takes thirty times its budget. With 4 instead of 8, Maxwell's
+/// equations (`fields:28` of `benches/choice/gpu.csv`) are given up before their slope becomes steep (2026-11-29).
+const EARLY: f64 = 0.25;
+const HOPELESS: f64 = 8.0;
+
 /// After this number of iterations incomplete factors are judged by the slope of the residual over the second half of
 /// them: if they suit a matrix they take ten or twenty iterations, and otherwise hundreds do not suffice.
 pub(super) const JUDGED_FROM: usize = 20;
@@ -49,6 +60,12 @@ pub(in crate::solver) enum Trial {
         most: usize,
         /// The number of remaining iterations with which they go on in any case.
         near: f64,
+        /// The same relative to the iterations so far.
+        again: f64,
+        /// The number of iterations, relative to `most`, after which they end in any case.
+        longest: f64,
+        /// The number of remaining iterations, relative to `most`, with which they end before that.
+        hopeless: f64,
         /// The smallest residual norm up to each iteration.
         best: Vec<f64>,
     },
@@ -67,10 +84,15 @@ impl Trial {
         Trial::Factors { goal, most, best: Vec::new() }
     }
 
-    /// A trial of iterations that may go on beyond `most`, until the residual norm is `goal`. Multigrid takes as long
-    /// as `levels` of them.
-    pub(in crate::solver) fn of_budget(goal: f64, most: usize, levels: f64) -> Self {
-        Trial::Budget { goal, most, near: NEAR * levels, best: Vec::new() }
+    /// A trial of iterations that may go on beyond `most`, until the residual norm is `goal`. On the host, multigrid
+    /// takes as long as `levels` of them; on a device, where `levels` is `None`, they may end before `most`. The
+    /// residual of BiCGSTAB falls irregularly, so its slope is trusted less.
+    pub(in crate::solver) fn of_budget(method: Method, goal: f64, most: usize, levels: Option<f64>) -> Self {
+        let near = levels.map_or(0.0, |levels| NEAR * levels);
+        let irregular = method == Method::BiCgStab;
+        let [again, longest] = if irregular { IRREGULAR } else { [1.0, f64::INFINITY] };
+        let hopeless = if levels.is_some() || irregular { f64::INFINITY } else { HOPELESS };
+        Trial::Budget { goal, most, near, again, longest, hopeless, best: Vec::new() }
     }
 
     /// Changes the residual norm at which the iterations end.
@@ -80,6 +102,16 @@ impl Trial {
                 *goal = sought
             }
             Trial::None | Trial::Futile { .. } => {}
+        }
+    }
+
+    /// True if the slope predicts that more iterations are left than those with which they go on in any case.
+    pub(super) fn is_far(&self, iteration: usize) -> bool {
+        match self {
+            Trial::Budget { goal, near, again, best, .. } => {
+                best.is_empty() || iterations_left(best, *goal) > near.max(*again * iteration as f64)
+            }
+            _ => false,
         }
     }
 
@@ -115,11 +147,13 @@ impl Trial {
                 more = Some(left);
                 iteration >= JUDGED_FROM && left > most.saturating_sub(iteration) as f64
             }
-            Trial::Budget { goal, most, near, best } => {
+            Trial::Budget { goal, most, near, again, longest, hopeless, best } => {
                 take(best, norm);
                 let left = iterations_left(best, *goal);
                 more = Some(left);
-                iteration >= *most && left > near.max(iteration as f64)
+                iteration >= *most && left > near.max(*again * iteration as f64)
+                    || iteration as f64 >= EARLY * *most as f64 && left > *hopeless * *most as f64
+                    || iteration as f64 >= *longest * *most as f64
             }
             Trial::Futile { .. } => return true,
         };
@@ -171,7 +205,7 @@ mod tests {
     #[test]
     fn iterations_go_on_beyond_their_budget_while_the_end_is_near() {
         let given_up = |by: f64| {
-            let mut trial = Trial::of_budget(1e-8, 100, 500.0);
+            let mut trial = Trial::of_budget(Method::Gmres, 1e-8, 100, Some(500.0));
             (0..5000).take_while(|&k| by.powi(-k) > 1e-8).find(|&k| trial.is_futile(k as usize, by.powi(-k)))
         };
         // 1e-8 takes 150 iterations, then 235, then 370 and 620.

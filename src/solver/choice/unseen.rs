@@ -1,6 +1,6 @@
 //! Candidates that are refused because of the expected cost of a factorisation, before an ordering is computed.
 
-use super::Candidate;
+use super::{Candidate, Source};
 use crate::prepare::LIMITED_FROM;
 use crate::prices::budgets::{PART, expected_factors_beside_device};
 use crate::prices::iterations::WITH_FILL;
@@ -45,7 +45,7 @@ pub(in crate::solver) fn refuses_trial(
     let trial = match plan.method {
         _ if plan.has_fill() => WITH_FILL[0] * nonzeros as f64,
         _ if plan.is_incomplete() => TRIAL,
-        Method::BiCgStab => TRIAL,
+        Method::BiCgStab if plan.source == Source::Later => TRIAL,
         _ => return None,
     };
     let factors = expected_factors_beside_device(guess);

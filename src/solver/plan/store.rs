@@ -4,6 +4,7 @@ use super::{Planner, known, timed};
 use crate::backend::PreconditionSteps;
 use crate::error::{Error, Result};
 use crate::matrix::{self, ChoiceOptions, ChoiceReport, Csr, Sell, SparseMatrix};
+use crate::multigrid::longest_row;
 use crate::report::bytes;
 use crate::scalar::{Promote, Scalar};
 use crate::solver::SolverBackend;
@@ -14,6 +15,10 @@ use crate::solver::names::{AUTO, MEASURED, Method, PreconditionerChoice as Name,
 use crate::solver::preconditioner::{AnyPreconditioner, single};
 use crate::solver::report::Decision;
 use std::time::Instant;
+
+/// If one launch runs many iterations, a thread sums a row. With twenty rows of 10^5 entries an iteration took 7 ms, and
+/// takes 0.1 ms by kernels in which more threads do (arrowhead, H200, 2026-11-29).
+const LONGEST_OF_A_THREAD: u32 = 1000;
 
 impl<B: SolverBackend> Planner<'_, B> {
     /// Stores a matrix in the named format, or in the one that pays for the expected products, and sets up its
@@ -125,7 +130,9 @@ impl<B: SolverBackend> Planner<'_, B> {
     /// the caller asks for that, by trial.
     fn automatic<V: Scalar + Promote<T>, T: Scalar>(&self, a: Csr<V, B>) -> Result<Chosen<T, B, V>> {
         let (backend, facts) = (self.backend, self.facts(a.nonzeros()));
-        let cg = facts.first_method() == Method::Cg;
+        let cg = facts.first_method() == Method::Cg
+            && in_one_call::<V, T, B>(backend, a.rows(), a.nonzeros())
+            && longest_row(backend, &a)? <= LONGEST_OF_A_THREAD;
         if cg && backend.cg_persists::<V, T>(a.rows(), a.nonzeros()) {
             return Ok((matrix::convert::<T, B, V>(backend, Csr::<V>::NAME, a)?, None));
         }

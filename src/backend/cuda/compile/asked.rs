@@ -289,7 +289,7 @@ fn of_scalar<T: Scalar>(asked: &mut Asked) {
     asked.all([tuning::FEW_ROWS, 0].map(|class| typed::<T>("basis.cu").class(class)));
     asked.all(tuning::project_classes(bytes).map(|class| typed::<T>("basis_project.cu").class(class)));
     batches::<T>(asked);
-    asked.add(typed::<T>("fronts.cu"));
+    asked.all(["fronts.cu", "fronts_pivots.cu"].map(typed::<T>));
     let small =
         tuning::small_fronts(bytes).iter().map(|&rows| typed::<T>("fronts_small.cu").class(rows as u32));
     asked.all(small);

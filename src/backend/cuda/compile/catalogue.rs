@@ -86,7 +86,7 @@ pub fn catalogue() -> Vec<Unit> {
         units.extend(tuning::BLOCK_CLASSES.map(|rows| unit("batch_block.cu").class(rows)));
         units.extend(tuning::KRYLOV_CLASSES.map(|rows| unit("batch_krylov.cu").class(rows)));
         units.extend(tuning::SPARSE_CLASSES.map(|systems| unit("batch_sparse.cu").class(systems)));
-        units.push(unit("fronts.cu"));
+        units.extend(["fronts.cu", "fronts_pivots.cu"].map(unit));
         let small = tuning::small_fronts(unit("fronts.cu").scalar_bytes()).len();
         units.extend(tuning::FRONT_CLASSES[..small].iter().map(|&rows| unit("fronts_small.cu").class(rows)));
         units.extend(tuning::FRONT_SOLVES.map(|threads| unit("fronts_solve.cu").class(threads)));

@@ -44,6 +44,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "ell.cu",
     "cuthill_mckee.cu",
     "fronts.cu",
+    "fronts_pivots.cu",
     "fronts_small.cu",
     "fronts_solve.cu",
     "fronts_solve_large.cu",

@@ -4,7 +4,7 @@ use super::super::launch::kernels;
 use super::super::slice::{Slice, Vec as DeviceVec};
 use super::super::{Cuda, tuning};
 use crate::backend::{
-    BALANCED_TILE, Backend, CompressedValues, CsrParts, OffsetsRef, Products, ValuesMut, balanced_places,
+    BALANCED_TILE, Backend, CompressedValues, CsrParts, CsrPattern, Products, ValuesMut, balanced_places,
 };
 use crate::error::Result;
 use crate::scalar::{Element, Promote, Scalar};
@@ -22,14 +22,14 @@ mod kernel {
         );
     }
     kernels! {
-        "compressed_deal.cu", types(V: Element as VALUE, S: Element as STORED; offsets as OFFSET);
+        "compressed_deal.cu", types(V: Element as VALUE, S: Element as STORED; a as OFFSET);
         fn compressed_tiles(
-            rows: u64, entries: u64, count: u32, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, tiles: &mut Slice<u32>,
+            rows: usize, entries: usize, count: u32, a: CsrPattern<'_, Cuda>, tiles: &mut Slice<u32>,
             far: &mut Slice<u32>,
         );
         fn compressed_deal(
-            tiles: &Slice<u32>, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, from: &Slice<V>, starts: &mut Slice<u16>,
-            row_bits: &mut Slice<u8>, codes: &mut Slice<u16>, values: &mut Slice<S>,
+            tiles: &Slice<u32>, a: CsrParts<'_, V, Cuda>, starts: &mut Slice<u16>, row_bits: &mut Slice<u8>,
+            codes: &mut Slice<u16>, values: &mut Slice<S>,
         );
     }
     kernels! {
@@ -38,7 +38,8 @@ mod kernel {
             rows: u32, count: u32, tiles: &Slice<u32>, starts: &Slice<u16>, lengths: &mut Slice<u32>,
         );
         fn balanced_to_csr(
-            tiles: &Slice<u32>, codes: &Slice<u16>, values: &Slice<S>, columns: &mut Slice<u32>, to: &mut Slice<V>,
+            tiles: &Slice<u32>, codes: &Slice<u16>, values: &Slice<S>, columns: &mut Slice<u32>,
+            to: &mut Slice<V>,
         );
     }
 }
@@ -64,7 +65,7 @@ impl Balanced {
 
 impl Cuda {
     pub(super) fn tiles_to_deal<V: Scalar>(self, a: CsrParts<'_, V, Self>) -> Result<Option<Balanced>> {
-        let (rows, entries) = (a.rows as u64, a.indices.len());
+        let (rows, entries) = (a.rows, a.indices.len());
         let places = balanced_places(entries);
         let count = places / BALANCED_TILE;
         let mut tiles = self.uninitialised(4 * (count + 1))?;
@@ -74,10 +75,9 @@ impl Cuda {
             self,
             shape,
             rows,
-            entries as u64,
+            entries,
             count as u32,
-            a.offsets,
-            a.indices,
+            a.pattern(),
             &mut tiles,
             &mut far,
         )?;
@@ -102,9 +102,7 @@ impl Cuda {
         let Balanced { tiles, starts, row_bits, codes } = to;
         macro_rules! deal {
             ($values:expr) => {
-                kernel::compressed_deal(
-                    self, shape, tiles, a.offsets, a.indices, a.values, starts, row_bits, codes, $values,
-                )
+                kernel::compressed_deal(self, shape, tiles, a, starts, row_bits, codes, $values)
             };
         }
         match values {

@@ -8,9 +8,9 @@ use super::super::{Cuda, tuning};
 use super::told::{ALONG, HEAD, LISTS, SLOTS, TOTALS, Told, WRONG, slots_of};
 use super::{Balanced, restore};
 use crate::backend::{
-    BASES, Backend, CompressedParts, CompressedPlan, CompressedSteps, CsrParts, FoundKinds, GridMarks,
-    GridRows, Host, Kinds, LongRows, NARROW_LIMIT, Offsets, OffsetsRef, Primitives, Products, SECTION,
-    SectionSizes, Survey, ValuesMut, WindowOrder, WindowOrderRef, wants_order,
+    BASES, Backend, CompressedParts, CompressedPlan, CompressedSteps, CsrParts, CsrPattern, FoundKinds,
+    GridMarks, GridRows, Host, Kinds, LongRows, NARROW_LIMIT, Offsets, OffsetsRef, Primitives, Products,
+    SECTION, SectionSizes, Survey, ValuesMut, WindowOrder, WindowOrderRef, wants_order,
 };
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar};
@@ -18,71 +18,69 @@ use crate::scalar::{Element, Offset, Scalar};
 mod kernel {
     use super::*;
     kernels! {
-        "compressed_survey.cu", types(V: Element as VALUE; offsets as OFFSET);
-        fn survey(
-            rows: u64, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, values: &Slice<V>, longest: u32,
-            found: &mut Slice<u64>,
-        );
+        "compressed_survey.cu", types(V: Element as VALUE; a as OFFSET);
+        fn survey(rows: usize, a: CsrParts<'_, V, Cuda>, longest: u32, found: &mut Slice<u64>);
     }
     kernels! {
         "compressed_is_grid.cu", types();
         fn compressed_is_grid(
-            rows: u64, kind_of: &Slice<u8>, places_of: &Slice<u32>, grid: Constants<u32, 4>,
+            rows: usize, kind_of: &Slice<u8>, places_of: &Slice<u32>, grid: Constants<u32, 4>,
             found: &mut Slice<u32>,
         );
         fn compressed_mark(
-            rows: u64, kind_of: &Slice<u8>, places_of: &Slice<u32>, grid: Constants<u32, 4>,
+            rows: usize, kind_of: &Slice<u8>, places_of: &Slice<u32>, grid: Constants<u32, 4>,
             marks: &mut Slice<u8>, list: &mut Slice<u64>, count: &mut Slice<u32>,
         );
     }
     kernels! {
-        "compressed_fill.cu", types(V: Element as VALUE, S: Element as STORED; offsets as OFFSET, "u32" as TARGET);
+        "compressed_fill.cu", types(V: Element as VALUE, S: Element as STORED; a as OFFSET, "u32" as TARGET);
         fn compressed_table(
-            offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, values: &Slice<V>, first_rows: &Slice<u32>,
-            told_starts: &Slice<u32>, starts: &mut Slice<u32>, distances: &mut Slice<u32>, numbers: &mut Slice<V>,
+            a: CsrParts<'_, V, Cuda>, first_rows: &Slice<u32>, told_starts: &Slice<u32>,
+            starts: &mut Slice<u32>, distances: &mut Slice<u32>, numbers: &mut Slice<V>,
         );
         fn compressed_rows(
-            rows: u64, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, values: &Slice<V>, slots: &Slice<u64>,
-            codes: &Slice<u8>, starts: &Slice<u32>, distances: &Slice<u32>, numbers: &Slice<V>,
-            kind_of: &mut Slice<u8>, wrong: &mut Slice<u64>,
+            rows: usize, a: CsrParts<'_, V, Cuda>, slots: &Slice<u64>, codes: &Slice<u8>, starts: &Slice<u32>,
+            distances: &Slice<u32>, numbers: &Slice<V>, kind_of: &mut Slice<u8>, wrong: &mut Slice<u64>,
         );
     }
     kernels! {
-        "compressed_fill.cu", types(V: Element as VALUE, S: Element as STORED; offsets as OFFSET, word_offsets as TARGET);
+        "compressed_fill.cu", types(V: Element as VALUE, S: Element as STORED; a as OFFSET, word_offsets as TARGET);
         fn compressed_fill(
-            rows: u64, order: Option<&Slice<u8>>, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, from: &Slice<V>,
-            longest: u32, column_slots: Option<&Slice<u64>>, column_codes: Option<&Slice<u8>>,
-            number_slots: Option<&Slice<u64>>, number_codes: Option<&Slice<u8>>, word_offsets: OffsetsRef<'_, Cuda>,
-            entries: OffsetsRef<'_, Cuda>, bases: &Slice<u32>, words: &mut Slice<u32>, values: Option<&mut Slice<S>>,
-            splits: u32, wrong: &mut Slice<u64>,
+            rows: usize, order: Option<&Slice<u8>>, a: CsrParts<'_, V, Cuda>, longest: u32,
+            column_slots: Option<&Slice<u64>>, column_codes: Option<&Slice<u8>>,
+            number_slots: Option<&Slice<u64>>, number_codes: Option<&Slice<u8>>,
+            word_offsets: OffsetsRef<'_, Cuda>, entries: OffsetsRef<'_, Cuda>, bases: &Slice<u32>,
+            words: &mut Slice<u32>, values: Option<&mut Slice<S>>, splits: u32, wrong: &mut Slice<u64>,
         );
         fn compressed_long(
-            offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, values: &Slice<V>, long_rows: &Slice<u32>,
-            word_offsets: OffsetsRef<'_, Cuda>, n: u64, starts: &Slice<u64>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
+            a: CsrParts<'_, V, Cuda>, long_rows: &Slice<u32>, word_offsets: OffsetsRef<'_, Cuda>, n: usize,
+            starts: &Slice<u64>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
         );
     }
     kernels! {
         "compressed_sizes.cu", types(; offsets as OFFSET, "u32" as TARGET);
         fn compressed_sizes(
-            rows: u64, offsets: OffsetsRef<'_, Cuda>, longest: u32, widths: &mut Slice<u32>, ordered_widths: &mut Slice<u32>,
-            order: &mut Slice<u8>, totals: &mut Slice<u64>,
+            rows: usize, offsets: OffsetsRef<'_, Cuda>, longest: u32, widths: &mut Slice<u32>,
+            ordered_widths: &mut Slice<u32>, order: &mut Slice<u8>, totals: &mut Slice<u64>,
         );
+    }
+    kernels! {
+        "compressed_sizes.cu", types(; a as OFFSET, "u32" as TARGET);
         fn compressed_bases(
-            rows: u64, order: &Slice<u8>, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, longest: u32,
-            widths: &mut Slice<u32>, ordered_widths: &mut Slice<u32>, bases: &mut Slice<u32>,
-            totals: &mut Slice<u64>,
+            rows: usize, order: &Slice<u8>, a: CsrPattern<'_, Cuda>, longest: u32, widths: &mut Slice<u32>,
+            ordered_widths: &mut Slice<u32>, bases: &mut Slice<u32>, totals: &mut Slice<u64>,
         );
     }
     kernels! {
         "compressed_sizes.cu", types(O: Offset as _; "u32" as OFFSET, place_offsets as TARGET);
         fn compressed_offsets(
-            sections: u64, each: u64, widths: &Slice<u32>, words: u32, wide_words: u32,
+            sections: usize, each: usize, widths: &Slice<u32>, words: u32, wide_words: u32,
             place_offsets: &mut Slice<O>, word_offsets: &mut Slice<O>,
         );
     }
     kernels! {
         "compressed_sizes.cu", types(; "u32" as OFFSET, "u32" as TARGET);
-        fn long_rows(found: &Slice<u64>, n: u64, rows: &mut Slice<u32>, lengths: &mut Slice<u32>);
+        fn long_rows(found: &Slice<u64>, n: usize, rows: &mut Slice<u32>, lengths: &mut Slice<u32>);
     }
 }
 
@@ -95,7 +93,7 @@ impl Cuda {
         columns: bool,
         totals: &mut Slice<u64>,
     ) -> Result<BothSizes> {
-        let (rows, count, longest) = (a.rows as u64, a.rows.div_ceil(SECTION), limit(longest));
+        let (rows, count, longest) = (a.rows, a.rows.div_ceil(SECTION), limit(longest));
         let mut order = self.uninitialised(a.rows)?;
         let (mut in_order, mut by_length) = (self.uninitialised(count)?, self.uninitialised(count)?);
         let mut bases = self.uninitialised(if columns { BASES * count } else { 0 })?;
@@ -117,8 +115,7 @@ impl Cuda {
                 shapes.1,
                 rows,
                 &order,
-                a.offsets,
-                a.indices,
+                a.pattern(),
                 longest,
                 &mut in_order,
                 &mut by_length,
@@ -164,7 +161,7 @@ impl Cuda {
         self.sort(&mut keys, 32..32 + bits_to(rows.saturating_sub(1)))?;
         let (mut rows, mut lengths) = (self.uninitialised(n)?, self.uninitialised::<u32>(n)?);
         let shape = tuning::one_each(n);
-        kernel::long_rows(self, shape, &keys, n as u64, &mut rows, &mut lengths)?;
+        kernel::long_rows(self, shape, &keys, n, &mut rows, &mut lengths)?;
         drop(keys);
         Ok(if nonzeros <= NARROW_LIMIT {
             let mut offsets = self.uninitialised::<u32>(n + 1)?;
@@ -208,9 +205,9 @@ impl CompressedSteps for Cuda {
         [points, lines, planes]: [u32; 3],
     ) -> Result<GridRows> {
         let mut found = self.zeros(2)?;
-        let (rows, shape) = (kind_of.len() as u64, tuning::compressed_is_grid(kind_of.len()));
+        let shape = tuning::compressed_is_grid(kind_of.len());
         let grid = Constants([places, points, lines, planes]);
-        kernel::compressed_is_grid(*self, shape, rows, kind_of, places_of, grid, &mut found)?;
+        kernel::compressed_is_grid(*self, shape, kind_of.len(), kind_of, places_of, grid, &mut found)?;
         Ok(match self.download(&found)?[..] {
             [0, _] => GridRows::Whole,
             [2, listed] => GridRows::Holes(listed as usize),
@@ -234,7 +231,7 @@ impl CompressedSteps for Cuda {
         let (mut count, shape) = (self.zeros(1)?, tuning::compressed_is_grid(rows));
         let grid = Constants([places, points, lines, planes]);
         let to = (&mut of_rows, &mut listed);
-        kernel::compressed_mark(*self, shape, rows as u64, kind_of, places_of, grid, to.0, to.1, &mut count)?;
+        kernel::compressed_mark(*self, shape, rows, kind_of, places_of, grid, to.0, to.1, &mut count)?;
         self.sort(&mut listed, 32..64)?;
         Ok(Some(GridMarks { of_rows, listed }))
     }
@@ -250,16 +247,7 @@ impl CompressedSteps for Cuda {
         let together = most_long.min(ALONG);
         let mut found = self.zeros::<u64>(HEAD + most_long)?;
         let shape = tuning::compressed_survey(self.0.chip, a.rows, nonzeros);
-        kernel::survey(
-            *self,
-            shape,
-            a.rows as u64,
-            a.offsets,
-            a.indices,
-            a.values,
-            limit(longest),
-            &mut found,
-        )?;
+        kernel::survey(*self, shape, a.rows, a, limit(longest), &mut found)?;
         // For small matrices it takes longer to wait for the host than to measure slices, so they are measured before
         // it is known whether they will be used.
         let along = tuning::compressed_measures_along(a.rows);
@@ -310,9 +298,7 @@ impl CompressedSteps for Cuda {
         kernel::compressed_table::<V, V>(
             *self,
             each,
-            a.offsets,
-            a.indices,
-            a.values,
+            a,
             first_rows,
             told_starts,
             &mut starts,
@@ -322,10 +308,8 @@ impl CompressedSteps for Cuda {
         kernel::compressed_rows::<V, V>(
             *self,
             all,
-            a.rows as u64,
-            a.offsets,
-            a.indices,
-            a.values,
+            a.rows,
+            a,
             slots,
             codes,
             &starts,
@@ -379,11 +363,10 @@ impl CompressedSteps for Cuda {
         word_offsets: &mut Slice<O>,
     ) -> Result<()> {
         let (shape, each) = tuning::compressed_offsets(widths.len());
-        let (count, each) = (widths.len() as u64, each as u64);
         kernel::compressed_offsets(
             *self,
             shape,
-            count,
+            widths.len(),
             each,
             widths,
             words,
@@ -429,11 +412,9 @@ impl CompressedSteps for Cuda {
                 kernel::compressed_fill::<V, $stored>(
                     *self,
                     shape,
-                    a.rows as u64,
+                    a.rows,
                     order,
-                    a.offsets,
-                    a.indices,
-                    a.values,
+                    a,
                     limit(plan.longest),
                     column_slots,
                     column_codes,
@@ -481,10 +462,7 @@ impl CompressedSteps for Cuda {
         self.by_tiles(offsets, n, |shape, starts| {
             let shape = tuning::compressed_tiles(shape, false);
             let shape = shape.variant("COLUMNS", "COMPRESSED_WIDE").variant("VALUES", "COMPRESSED_STORED");
-            kernel::compressed_long::<V, V>(
-                *self, shape, a.offsets, a.indices, a.values, rows, offsets, n as u64, starts, indices,
-                values,
-            )
+            kernel::compressed_long::<V, V>(*self, shape, a, rows, offsets, n, starts, indices, values)
         })
     }
 

@@ -9,9 +9,10 @@ mod told;
 
 pub use balanced::Balanced;
 
-use super::launch::kernels;
+use super::launch::{Told, kernels, passed};
 use super::shape::Shape;
 use super::slice::Slice;
+use super::workspace::Reduction;
 use super::{Cuda, tuning};
 use crate::backend::{
     ChebyshevStep, CompressedBody, CompressedColumns, CompressedParts, Gemv, KindParts, LongParts,
@@ -26,28 +27,23 @@ mod kernel {
     kernels! {
         "compressed_kinds.cu", types(T: Scalar as SCALAR, V: Element as VALUE);
         fn compressed_kinds(
-            rows: u64, kind_of: &Slice<u8>, kinds: u32, table: u32, starts: &Slice<u32>, distances: &Slice<u32>,
+            rows: usize, kind_of: &Slice<u8>, kinds: u32, table: u32, starts: &Slice<u32>, distances: &Slice<u32>,
             numbers: &Slice<V>, conjugate: u32, alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>,
         );
         fn compressed_kinds_dot(
-            rows: u64, kind_of: &Slice<u8>, kinds: u32, table: u32, starts: &Slice<u32>, distances: &Slice<u32>,
-            numbers: &Slice<V>, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>, partials: u64, finished: u64,
+            rows: usize, kind_of: &Slice<u8>, kinds: u32, table: u32, starts: &Slice<u32>, distances: &Slice<u32>,
+            numbers: &Slice<V>, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>, reduction: Reduction,
         );
     }
     kernels! {
-        "compressed.cu", types(T: Scalar as SCALAR, V: Element as VALUE, S: Element as STORED; offsets as OFFSET);
-        /// Arrays that a storage variant does not have are null.
+        "compressed.cu", types(T: Scalar as SCALAR, V: Scalar as VALUE, S: Element as STORED; a as OFFSET);
         fn compressed(
-            rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
-            distances: Option<&Slice<u32>>, offsets: OffsetsRef<'_, Cuda>, bases: Option<&Slice<u32>>, words: &Slice<u32>,
-            numbers: Option<&Slice<V>>, entries: OffsetsRef<'_, Cuda>, values: Option<&Slice<S>>, conjugate: u32, alpha: T,
-            x: &Slice<T>, beta: T, y: &mut Slice<T>,
+            rows: usize, a: Flat<'_, V>, values: Option<&Slice<S>>, conjugate: u32, alpha: T, x: &Slice<T>, beta: T,
+            y: &mut Slice<T>,
         );
         fn compressed_dot(
-            rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
-            distances: Option<&Slice<u32>>, offsets: OffsetsRef<'_, Cuda>, bases: Option<&Slice<u32>>, words: &Slice<u32>,
-            numbers: Option<&Slice<V>>, entries: OffsetsRef<'_, Cuda>, values: Option<&Slice<S>>, x: &Slice<T>,
-            y: &mut Slice<T>, xy: &mut Slice<T>, partials: u64, finished: u64,
+            rows: usize, a: Flat<'_, V>, values: Option<&Slice<S>>, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>,
+            reduction: Reduction,
         );
     }
     kernels! {
@@ -59,16 +55,31 @@ mod kernel {
     }
 }
 
-/// The columns and values of slices as kernels take them. Arrays that a storage variant does not have are null.
+/// The columns and values of slices as kernels take them; stored values follow. Arrays that a storage variant does not
+/// have are null.
 struct Flat<'a, V: Scalar> {
     order: Option<&'a Slice<u8>>,
     kind_of: Option<&'a Slice<u8>>,
     starts: Option<&'a Slice<u32>>,
     distances: Option<&'a Slice<u32>>,
+    offsets: Option<OffsetsRef<'a, Cuda>>,
     bases: Option<&'a Slice<u32>>,
+    words: Option<&'a Slice<u32>>,
     numbers: Option<&'a Slice<V>>,
+    entries: Option<OffsetsRef<'a, Cuda>>,
     columns: &'static str,
     values: &'static str,
+}
+
+passed!(['a, V: Scalar] Flat<'a, V>: order as Option<&'a Slice<u8>>, kind_of as Option<&'a Slice<u8>>,
+    starts as Option<&'a Slice<u32>>, distances as Option<&'a Slice<u32>>, offsets as Option<OffsetsRef<'a, Cuda>>,
+    bases as Option<&'a Slice<u32>>, words as Option<&'a Slice<u32>>, numbers as Option<&'a Slice<V>>,
+    entries as Option<OffsetsRef<'a, Cuda>>);
+
+impl<V: Scalar> Told for Flat<'_, V> {
+    fn name(&self) -> &'static str {
+        self.offsets.name()
+    }
 }
 
 impl<'a, V: Scalar> Flat<'a, V> {
@@ -85,15 +96,26 @@ impl<'a, V: Scalar> Flat<'a, V> {
             kind_of: None,
             starts: None,
             distances: None,
+            offsets: None,
             bases: None,
+            words: None,
             numbers: None,
+            entries: None,
             columns: "COMPRESSED_WIDE",
             values: "COMPRESSED_STORED",
         }
     }
 
-    fn new(a: SectionParts<'a, V, Cuda>) -> Self {
-        let mut flat = Self { order: a.order.map(|order| order.as_slice()), ..Self::empty() };
+    /// The arguments for sections of rows.
+    fn new(cuda: Cuda, a: SectionParts<'a, V, Cuda>) -> Result<Self> {
+        check_widths(cuda, a)?;
+        let mut flat = Self {
+            order: a.order.map(|order| order.as_slice()),
+            offsets: Some(a.word_offsets),
+            words: Some(a.words),
+            entries: Some(a.entries),
+            ..Self::empty()
+        };
         match a.columns {
             CompressedColumns::Kinds(kinds) => flat.kinds(kinds),
             CompressedColumns::Codes(distances) => {
@@ -106,7 +128,7 @@ impl<'a, V: Scalar> Flat<'a, V> {
             flat.numbers = Some(numbers);
             flat.values = "COMPRESSED_CODES";
         }
-        flat
+        Ok(flat)
     }
 
     fn kinds(&mut self, kinds: KindParts<'a, Cuda>) {
@@ -139,16 +161,13 @@ impl<'a, V: Scalar> Flat<'a, V> {
     }
 }
 
-/// Compiles the body for either width of the slices' offsets, which is the same for places and words.
-macro_rules! with_chunk_offsets {
-    ($cuda:expr, $a:expr, ($entries:ident, $words:ident) => $body:expr) => {
-        match ($a.entries, $a.word_offsets) {
-            ($entries, $words) if $entries.type_name() == $words.type_name() => $body,
-            _ => $cuda.no_kernel("sections with offsets of two widths"),
-        }
-    };
+/// Checks that the offsets of entries and of words have the same width.
+fn check_widths<V: Scalar>(cuda: Cuda, a: SectionParts<'_, V, Cuda>) -> Result<()> {
+    match a.entries.type_name() == a.word_offsets.type_name() {
+        true => Ok(()),
+        false => cuda.no_kernel("sections with offsets of two widths"),
+    }
 }
-use with_chunk_offsets;
 
 /// Compiles the body with the stored values, if there are any, as `Option<&Slice<S>>`.
 macro_rules! with_stored {
@@ -232,8 +251,8 @@ impl Cuda {
         y: &mut Slice<T>,
         target: Target<'_, T>,
     ) -> Result<()> {
-        let rows = a.rows as u64;
-        let (partials, finished) = self.0.workspaces.reduction();
+        let rows = a.rows;
+        let reduction = self.0.workspaces.reduction();
         match a.body {
             CompressedBody::Lines(k, _, Some(stencil)) => {
                 self.compressed_stencil((a.rows, a.columns), k.of_row, stencil, x, y, target)
@@ -253,8 +272,7 @@ impl Cuda {
                         beta, y,
                     ),
                     Target::Dot(xy) => kernel::compressed_kinds_dot(
-                        self, shape, rows, of, kinds, table, starts, distances, numbers, x, y, xy, partials,
-                        finished,
+                        self, shape, rows, of, kinds, table, starts, distances, numbers, x, y, xy, reduction,
                     ),
                 }
             }
@@ -273,20 +291,16 @@ impl Cuda {
                 },
             ) => self.compressed_kinds_stored(a.rows, (s, kinds), x, y, target),
             CompressedBody::Sections(s) => {
-                let f = Flat::new(s).product();
+                let f = Flat::new(self, s)?.product();
                 let (quads, dot) = (s.words.len() / f.quad_words(), matches!(target, Target::Dot(_)));
                 let shape = tuning::compressed_sections::<T>(a.rows, quads, f.numbers.is_none(), dot);
                 let shape = f.variant(shape);
-                with_chunk_offsets!(self, s, (entries, offsets) => with_stored!(s.values, values => match target {
-                    Target::Product { conjugate, alpha, beta } => kernel::compressed(
-                        self, shape, rows, f.order, f.kind_of, f.starts, f.distances, offsets, f.bases, s.words,
-                        f.numbers, entries, values, conjugate, alpha, x, beta, y,
-                    ),
-                    Target::Dot(xy) => kernel::compressed_dot(
-                        self, shape, rows, f.order, f.kind_of, f.starts, f.distances, offsets, f.bases, s.words,
-                        f.numbers, entries, values, x, y, xy, partials, finished,
-                    ),
-                }))
+                with_stored!(s.values, values => match target {
+                    Target::Product { conjugate, alpha, beta } => {
+                        kernel::compressed(self, shape, rows, f, values, conjugate, alpha, x, beta, y)
+                    }
+                    Target::Dot(xy) => kernel::compressed_dot(self, shape, rows, f, values, x, y, xy, reduction),
+                })
             }
         }
     }

@@ -4,77 +4,45 @@ use super::super::launch::kernels;
 use super::super::shape::Shape;
 use super::super::slice::Slice;
 use super::super::{Cuda, tuning};
-use super::{Flat, with_chunk_offsets, with_stored};
-use crate::backend::{CompressedBody, CompressedParts, CompressedValues, LongParts, OffsetsRef, Products};
+use super::{Flat, with_stored};
+use crate::backend::{CompressedBody, CompressedParts, CompressedValues, LongParts, OffsetsRef};
 use crate::error::Result;
 use crate::scalar::{Element, Scalar};
 
 mod kernel {
     use super::*;
     kernels! {
-        "compressed_restore.cu", types(V: Element as VALUE, S: Element as STORED; offsets as OFFSET, "u32" as TARGET);
-        /// Arrays that a storage variant does not have are null.
+        "compressed_restore.cu", types(V: Scalar as VALUE, S: Element as STORED; a as OFFSET, "u32" as TARGET);
         fn compressed_lengths(
-            rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
-            distances: Option<&Slice<u32>>, offsets: Option<OffsetsRef<'_, Cuda>>, bases: Option<&Slice<u32>>,
-            words: Option<&Slice<u32>>, numbers: Option<&Slice<V>>, entries: Option<OffsetsRef<'_, Cuda>>,
-            values: Option<&Slice<S>>, lengths: &mut Slice<u32>,
+            rows: usize, a: Flat<'_, V>, values: Option<&Slice<S>>, lengths: &mut Slice<u32>,
         );
     }
     kernels! {
-        "compressed_restore.cu", types(V: Element as VALUE, S: Element as STORED; offsets as OFFSET, to as TARGET);
+        "compressed_restore.cu", types(V: Scalar as VALUE, S: Element as STORED; a as OFFSET, to as TARGET);
         fn compressed_to_csr(
-            rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
-            distances: Option<&Slice<u32>>, offsets: Option<OffsetsRef<'_, Cuda>>, bases: Option<&Slice<u32>>,
-            words: Option<&Slice<u32>>, numbers: Option<&Slice<V>>, entries: Option<OffsetsRef<'_, Cuda>>,
-            values: Option<&Slice<S>>, to: OffsetsRef<'_, Cuda>, splits: u32, columns: &mut Slice<u32>,
-            to_values: &mut Slice<V>,
+            rows: usize, a: Flat<'_, V>, values: Option<&Slice<S>>, to: OffsetsRef<'_, Cuda>, splits: u32,
+            columns: &mut Slice<u32>, to_values: &mut Slice<V>,
         );
     }
     kernels! {
         "compressed_restore.cu", types(V: Element as VALUE, S: Element as STORED; "u32" as OFFSET, to as TARGET);
         fn lines_to_csr(
             kind_of: &Slice<u8>, starts: &Slice<u32>, distances: &Slice<u32>, numbers: &Slice<V>, to: OffsetsRef<'_, Cuda>,
-            n: u64, starts_of_tiles: &Slice<u64>, columns: &mut Slice<u32>, values: &mut Slice<V>,
+            n: usize, starts_of_tiles: &Slice<u64>, columns: &mut Slice<u32>, values: &mut Slice<V>,
         );
     }
     kernels! {
         "compressed_restore.cu", types(V: Element as VALUE, S: Element as STORED; starts as OFFSET, "u32" as TARGET);
-        fn long_lengths(n: u64, long_rows: &Slice<u32>, starts: OffsetsRef<'_, Cuda>, lengths: &mut Slice<u32>);
+        fn long_lengths(n: usize, long_rows: &Slice<u32>, starts: OffsetsRef<'_, Cuda>, lengths: &mut Slice<u32>);
     }
     kernels! {
         "compressed_restore.cu", types(V: Element as VALUE, S: Element as STORED; from as OFFSET, to as TARGET);
         fn long_to_csr(
-            long_rows: &Slice<u32>, from: OffsetsRef<'_, Cuda>, n: u64, starts: &Slice<u64>, from_columns: &Slice<u32>,
-            from_values: &Slice<V>, to: OffsetsRef<'_, Cuda>, columns: &mut Slice<u32>, values: &mut Slice<V>,
+            long_rows: &Slice<u32>, from: OffsetsRef<'_, Cuda>, n: usize, starts: &Slice<u64>,
+            from_columns: &Slice<u32>, from_values: &Slice<V>, to: OffsetsRef<'_, Cuda>,
+            columns: &mut Slice<u32>, values: &mut Slice<V>,
         );
     }
-}
-
-/// Compiles the body with the arrays of either storage variant as the kernels take them; `None` for arrays that a
-/// variant does not have.
-macro_rules! with_arrays {
-    ($cuda:expr, $a:expr, $lengths:expr, ($shape:ident, $f:ident, $offsets:ident, $words:ident, $entries:ident, $values:ident) => $body:expr) => {
-        match $a.body {
-            CompressedBody::Lines(kinds, numbers, _) => {
-                let $f = Flat::lines(kinds, numbers);
-                let $shape = $f.variant(tuning::compressed_places($a.rows, true));
-                let ($offsets, $entries) = (None, None);
-                let ($words, $values) = (None, None::<&Slice<V>>);
-                $body
-            }
-            CompressedBody::Sections(s) => {
-                let $f = Flat::new(s);
-                let $shape = $f.variant(tuning::compressed_places($a.rows, false));
-                let $words = Some(s.words);
-                with_chunk_offsets!($cuda, s, (entries, offsets) => {
-                    let ($entries, $offsets) = (Some(entries), Some(offsets));
-                    with_stored!(s.values, $values => $body)
-                })
-            }
-            CompressedBody::Balanced(balanced, _) => $cuda.balanced_lengths::<V>(balanced, $lengths),
-        }
-    };
 }
 
 /// Returns the shape for kernels of long rows.
@@ -87,13 +55,24 @@ pub(super) fn lengths<V: Scalar>(
     a: CompressedParts<'_, V, Cuda>,
     lengths: &mut Slice<u32>,
 ) -> Result<()> {
-    with_arrays!(cuda, a, lengths, (shape, f, offsets, words, entries, values) => kernel::compressed_lengths(
-        cuda, shape, a.rows as u64, f.order, f.kind_of, f.starts, f.distances, offsets, f.bases, words, f.numbers,
-        entries, values, lengths,
-    ))?;
+    match a.body {
+        CompressedBody::Lines(kinds, numbers, _) => {
+            let f = Flat::lines(kinds, numbers);
+            let shape = f.variant(tuning::compressed_places(a.rows, true));
+            kernel::compressed_lengths::<V, V>(cuda, shape, a.rows, f, None, lengths)?;
+        }
+        CompressedBody::Sections(s) => {
+            let f = Flat::new(cuda, s)?;
+            let shape = f.variant(tuning::compressed_places(a.rows, false));
+            with_stored!(s.values, values => {
+                kernel::compressed_lengths(cuda, shape, a.rows, f, values, lengths)
+            })?;
+        }
+        CompressedBody::Balanced(balanced, _) => cuda.balanced_lengths::<V>(balanced, lengths)?,
+    }
     let Some(LongParts { rows, offsets, .. }) = a.long else { return Ok(()) };
     let shape = long(tuning::compressed_places(rows.len(), false));
-    kernel::long_lengths::<V, V>(cuda, shape, rows.len() as u64, rows, offsets, lengths)
+    kernel::long_lengths::<V, V>(cuda, shape, rows.len(), rows, offsets, lengths)
 }
 
 pub(super) fn fill<V: Scalar>(
@@ -112,21 +91,18 @@ pub(super) fn fill<V: Scalar>(
                     shape.variant("COLUMNS", "COMPRESSED_KINDS").variant("VALUES", "COMPRESSED_STORED");
                 let (of, first, distances) = (kinds.of_row, kinds.starts, kinds.distances);
                 kernel::lines_to_csr::<V, V>(
-                    cuda, shape, of, first, distances, numbers, to, n as u64, starts, indices, out,
+                    cuda, shape, of, first, distances, numbers, to, n, starts, indices, out,
                 )
             })?;
         }
         CompressedBody::Balanced(balanced, values) => cuda.balanced_to_csr(balanced, values, indices, out)?,
         CompressedBody::Sections(s) => {
-            let f = Flat::new(s);
+            let f = Flat::new(cuda, s)?;
             let (shape, splits) = tuning::compressed_restores(a.rows, indices.len());
             let shape = f.variant(shape);
-            with_chunk_offsets!(cuda, s, (entries, offsets) => with_stored!(s.values, values => {
-                kernel::compressed_to_csr(
-                    cuda, shape, a.rows as u64, f.order, f.kind_of, f.starts, f.distances, Some(offsets), f.bases,
-                    Some(s.words), f.numbers, Some(entries), values, to, splits, indices, out,
-                )
-            }))?;
+            with_stored!(s.values, values => {
+                kernel::compressed_to_csr(cuda, shape, a.rows, f, values, to, splits, indices, out)
+            })?;
         }
     }
     let Some(LongParts { rows, offsets, indices: from_columns, values: from_values }) = a.long else {
@@ -139,7 +115,7 @@ pub(super) fn fill<V: Scalar>(
             long(tuning::compressed_tiles(shape, false)),
             rows,
             offsets,
-            n as u64,
+            n,
             starts,
             from_columns,
             from_values,

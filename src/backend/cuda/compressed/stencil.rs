@@ -2,10 +2,11 @@
 
 use super::Target;
 use crate::backend::cuda::chip::Chip;
-use crate::backend::cuda::launch::{Constants, kernels};
+use crate::backend::cuda::launch::{Constants, kernels, passed};
 use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::tuning::{CompressedGrid, GridEnd, GridStencil};
+use crate::backend::cuda::workspace::Reduction;
 use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::{ChebyshevStep, STENCIL_PLACES, StencilParts};
 use crate::error::Result;
@@ -25,56 +26,32 @@ mod kernel {
     use super::*;
     kernels! {
         "compressed_grid.cu", types(T: Scalar as SCALAR);
-        fn compressed_grid(
-            grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, kind_of: &Slice<u8>,
-            places_of: &Slice<u32>, list: Option<&Slice<u64>>, expected: Constants<u32, EXPECTED>, alpha: T, x: &Slice<T>,
-            y: &mut Slice<T>,
-        );
-        fn compressed_grid_add(
-            grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, kind_of: &Slice<u8>,
-            places_of: &Slice<u32>, list: Option<&Slice<u64>>, expected: Constants<u32, EXPECTED>, alpha: T, x: &Slice<T>,
-            beta: T, y: &mut Slice<T>,
-        );
+        fn compressed_grid(a: OnGrid<'_, T>, alpha: T, x: &Slice<T>, y: &mut Slice<T>);
+        fn compressed_grid_add(a: OnGrid<'_, T>, alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>);
         fn compressed_grid_dot(
-            grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, kind_of: &Slice<u8>,
-            places_of: &Slice<u32>, list: Option<&Slice<u64>>, expected: Constants<u32, EXPECTED>, x: &Slice<T>, y: &mut Slice<T>,
-            xy: &mut Slice<T>, partials: u64, finished: u64,
+            a: OnGrid<'_, T>, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>, reduction: Reduction,
         );
         fn compressed_grid_chebyshev(
-            grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, kind_of: &Slice<u8>,
-            places_of: &Slice<u32>, list: Option<&Slice<u64>>, expected: Constants<u32, EXPECTED>, keep: T::Real, momentum: T::Real,
-            step: T::Real, d: Option<&Slice<T::Real>>, r: &Slice<T>, z: &Slice<T>, last: &mut Slice<T>,
+            a: OnGrid<'_, T>, keep: T::Real, momentum: T::Real, step: T::Real, d: Option<&Slice<T::Real>>,
+            r: &Slice<T>, z: &Slice<T>, last: &mut Slice<T>,
         );
     }
     kernels! {
         "compressed_march.cu", types(T: Scalar as SCALAR);
-        fn compressed_march(
-            grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, kind_of: &Slice<u8>,
-            places_of: &Slice<u32>, list: Option<&Slice<u64>>, expected: Constants<u32, EXPECTED>, alpha: T, x: &Slice<T>,
-            y: &mut Slice<T>,
-        );
+        fn compressed_march(a: OnGrid<'_, T>, alpha: T, x: &Slice<T>, y: &mut Slice<T>);
         fn compressed_march_dot(
-            grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, kind_of: &Slice<u8>,
-            places_of: &Slice<u32>, list: Option<&Slice<u64>>, expected: Constants<u32, EXPECTED>, x: &Slice<T>, y: &mut Slice<T>,
-            xy: &mut Slice<T>, partials: u64, finished: u64,
+            a: OnGrid<'_, T>, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>, reduction: Reduction,
         );
     }
     kernels! {
         "compressed_stencil.cu", types(T: Scalar as SCALAR);
-        fn compressed_stencil(
-            rows: u64, columns: u64, kind_of: &Slice<u8>, whole: u32, places_of: &Slice<u32>,
-            grid: Constants<i64, GRID>, numbers: Constants<T, STENCIL_PLACES>, alpha: T, x: &Slice<T>, beta: T,
-            y: &mut Slice<T>,
-        );
+        fn compressed_stencil(a: Laid<'_, T>, alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>);
         fn compressed_stencil_dot(
-            rows: u64, columns: u64, kind_of: &Slice<u8>, whole: u32, places_of: &Slice<u32>,
-            grid: Constants<i64, GRID>, numbers: Constants<T, STENCIL_PLACES>, x: &Slice<T>, y: &mut Slice<T>,
-            xy: &mut Slice<T>, partials: u64, finished: u64,
+            a: Laid<'_, T>, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>, reduction: Reduction,
         );
         fn compressed_stencil_chebyshev(
-            rows: u64, columns: u64, kind_of: &Slice<u8>, whole: u32, places_of: &Slice<u32>,
-            grid: Constants<i64, GRID>, numbers: Constants<T, STENCIL_PLACES>, keep: T::Real, momentum: T::Real,
-            step: T::Real, d: Option<&Slice<T::Real>>, r: &Slice<T>, z: &Slice<T>, last: &mut Slice<T>,
+            a: Laid<'_, T>, keep: T::Real, momentum: T::Real, step: T::Real, d: Option<&Slice<T::Real>>,
+            r: &Slice<T>, z: &Slice<T>, last: &mut Slice<T>,
         );
     }
 }
@@ -87,9 +64,14 @@ struct OnGrid<'a, T: Scalar> {
     numbers: Constants<T, STENCIL_PLACES>,
     /// The kinds of rows, or their marks followed by the list.
     of: &'a Slice<u8>,
+    places_of: &'a Slice<u32>,
     list: Option<&'a Slice<u64>>,
     expected: Constants<u32, EXPECTED>,
 }
+
+passed!(['a, T: Scalar] OnGrid<'a, T>: grid as Constants<u32, 8>, numbers as Constants<T, STENCIL_PLACES>,
+    of as &'a Slice<u8>, places_of as &'a Slice<u32>, list as Option<&'a Slice<u64>>,
+    expected as Constants<u32, EXPECTED>);
 
 impl<'a, T: Scalar> OnGrid<'a, T> {
     /// Returns the arguments for vectors at these addresses; `None` if the rows are not those of a grid, or if products
@@ -115,8 +97,8 @@ impl<'a, T: Scalar> OnGrid<'a, T> {
         }
         let of = marks.map_or(kind_of, |marks| &marks.of_rows);
         let list = marks.map(|marks| &*marks.listed);
-        let (grid, expected) = (Constants(dealt), Constants(expected));
-        Some(Self { shape, marches, grid, numbers: numbers(a, conjugate), of, list, expected })
+        let (grid, numbers, expected) = (Constants(dealt), numbers(a, conjugate), Constants(expected));
+        Some(Self { shape, marches, grid, numbers, of, places_of: a.places_of, list, expected })
     }
 }
 
@@ -131,15 +113,27 @@ fn numbers<V: Scalar + Promote<T>, T: Scalar>(
 }
 
 /// A stencil whose product reads the kind of each row, as kernels take it.
-struct Laid<T: Scalar> {
+struct Laid<'a, T: Scalar> {
     shape: Shape,
+    rows: usize,
+    columns: usize,
+    of: &'a Slice<u8>,
     whole: u32,
+    places_of: &'a Slice<u32>,
     grid: Constants<i64, GRID>,
     numbers: Constants<T, STENCIL_PLACES>,
 }
 
-impl<T: Scalar> Laid<T> {
-    fn new<V: Scalar + Promote<T>>(rows: usize, a: StencilParts<'_, V, Cuda>, conjugate: bool) -> Self {
+passed!(['a, T: Scalar] Laid<'a, T>: rows as usize, columns as usize, of as &'a Slice<u8>, whole as u32,
+    places_of as &'a Slice<u32>, grid as Constants<i64, GRID>, numbers as Constants<T, STENCIL_PLACES>);
+
+impl<'a, T: Scalar> Laid<'a, T> {
+    fn new<V: Scalar + Promote<T>>(
+        (rows, columns): (usize, usize),
+        of: &'a Slice<u8>,
+        a: StencilParts<'a, V, Cuda>,
+        conjugate: bool,
+    ) -> Self {
         let StencilParts { line, plane, places, whole, .. } = a;
         let (shape, count) = tuning::compressed_stencil::<T>(rows, (places, line));
         // As `Grid` in the kernel: each thread has `count` rows, one grid line apart.
@@ -155,7 +149,11 @@ impl<T: Scalar> Laid<T> {
         }
         Self {
             shape,
+            rows,
+            columns,
+            of,
             whole: whole.map_or(NO_KIND, u32::from),
+            places_of: a.places_of,
             grid: Constants(grid),
             numbers: numbers(&a, conjugate),
         }
@@ -172,50 +170,37 @@ impl Cuda {
         y: &mut Slice<T>,
         target: Target<'_, T>,
     ) -> Result<()> {
-        let places_of = a.places_of;
         let conjugate = matches!(target, Target::Product { conjugate: 1, .. });
         let end = match target {
             Target::Dot(_) => GridEnd::Dot,
             Target::Product { beta, .. } if beta == T::zero() => GridEnd::Product,
             Target::Product { .. } => GridEnd::Sum,
         };
-        let vectors = [x.address(), y.address()];
-        if let Some(OnGrid { shape, marches, grid, numbers, of, list, expected }) =
-            OnGrid::new(self.0.chip, (of, &a), &vectors, (conjugate, end))
-        {
+        let (vectors, reduction) = ([x.address(), y.address()], self.0.workspaces.reduction());
+        if let Some(a) = OnGrid::new(self.0.chip, (of, &a), &vectors, (conjugate, end)) {
+            let (shape, marches) = (a.shape, a.marches);
             return match target {
                 Target::Product { alpha, beta, .. } if beta == T::zero() => {
                     let product = if marches { kernel::compressed_march } else { kernel::compressed_grid };
-                    product(self, shape, grid, numbers, of, places_of, list, expected, alpha, x, y)
+                    product(self, shape, a, alpha, x, y)
                 }
-                Target::Product { alpha, beta, .. } => kernel::compressed_grid_add(
-                    self, shape, grid, numbers, of, places_of, list, expected, alpha, x, beta, y,
-                ),
+                Target::Product { alpha, beta, .. } => {
+                    kernel::compressed_grid_add(self, shape, a, alpha, x, beta, y)
+                }
                 Target::Dot(xy) => {
-                    let (partials, finished) = self.0.workspaces.reduction();
                     let product =
                         if marches { kernel::compressed_march_dot } else { kernel::compressed_grid_dot };
-                    product(
-                        self, shape, grid, numbers, of, places_of, list, expected, x, y, xy, partials,
-                        finished,
-                    )
+                    product(self, shape, a, x, y, xy, reduction)
                 }
             };
         }
-        let Laid { shape, whole, grid, numbers } = Laid::new(rows, a, conjugate);
-        let (rows, columns) = (rows as u64, columns as u64);
+        let a = Laid::new((rows, columns), of, a, conjugate);
         match target {
             Target::Product { .. } if rows == 0 => Ok(()),
-            Target::Product { alpha, beta, .. } => kernel::compressed_stencil(
-                self, shape, rows, columns, of, whole, places_of, grid, numbers, alpha, x, beta, y,
-            ),
-            Target::Dot(xy) => {
-                let (partials, finished) = self.0.workspaces.reduction();
-                kernel::compressed_stencil_dot(
-                    self, shape, rows, columns, of, whole, places_of, grid, numbers, x, y, xy, partials,
-                    finished,
-                )
+            Target::Product { alpha, beta, .. } => {
+                kernel::compressed_stencil(self, a.shape, a, alpha, x, beta, y)
             }
+            Target::Dot(xy) => kernel::compressed_stencil_dot(self, a.shape, a, x, y, xy, reduction),
         }
     }
 
@@ -229,19 +214,10 @@ impl Cuda {
     ) -> Result<()> {
         let ChebyshevStep { keep, momentum, step, d, r, last } = by;
         let vectors = [r.address(), z.address(), last.address()];
-        let places_of = a.places_of;
-        if let Some(OnGrid { shape, grid, numbers, of, list, expected, .. }) =
-            OnGrid::new(self.0.chip, (of, &a), &vectors, (false, GridEnd::Chebyshev))
-        {
-            return kernel::compressed_grid_chebyshev(
-                self, shape, grid, numbers, of, places_of, list, expected, keep, momentum, step, d, r, z,
-                last,
-            );
+        if let Some(a) = OnGrid::new(self.0.chip, (of, &a), &vectors, (false, GridEnd::Chebyshev)) {
+            return kernel::compressed_grid_chebyshev(self, a.shape, a, keep, momentum, step, d, r, z, last);
         }
-        let Laid { shape, whole, grid, numbers } = Laid::new(rows, a, false);
-        let rows = rows as u64;
-        kernel::compressed_stencil_chebyshev(
-            self, shape, rows, rows, of, whole, places_of, grid, numbers, keep, momentum, step, d, r, z, last,
-        )
+        let a = Laid::new((rows, rows), of, a, false);
+        kernel::compressed_stencil_chebyshev(self, a.shape, a, keep, momentum, step, d, r, z, last)
     }
 }

@@ -1,6 +1,6 @@
 //! The elimination of the fronts of a level.
 
-use super::schedule::{Level, Tiled};
+use super::schedule::Level;
 use super::{Fronts, Numbers, kernels, launch};
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::tuning;
@@ -8,24 +8,20 @@ use crate::error::Result;
 use crate::scalar::Scalar;
 
 impl<T: Scalar> Fronts<T> {
-    pub(super) fn tiled(&self, tiled: Tiled) -> (u32, &Slice<u32>, usize) {
-        (tiled.fronts as u32, self.starts.part(tiled.at..tiled.at + tiled.fronts), tiled.blocks)
-    }
-
     /// Eliminates the own columns of all fronts of a level.
     pub(super) fn eliminate(&self, number: usize, level: &Level, numbers: &mut Numbers<T>) -> Result<()> {
         let Numbers { factors, contributions, largest, made_up } = numbers;
         let [even, odd] = contributions;
         let (below, above) = if number.is_multiple_of(2) { (odd, even) } else { (even, odd) };
-        let ((preference, least), mirror) = (self.pivots, self.mirror);
+        let ((preference, least), mirror, layout) = (self.pivots, self.mirror, &*self.layout);
         let (cuda, fronts, children, places, steps) =
-            (self.cuda, &*self.fronts, &*self.children, &*self.places, &*self.steps);
+            (layout.cuda, &*layout.fronts, &*layout.children, &*layout.places, &*layout.steps);
         for (class, range) in level.small.iter().enumerate() {
             launch!(cuda, small_fronts[tuning::fronts_small(size_of::<T>(), class, range.len())] range.start as u32,
-                fronts, children, places, factors, below, above, preference, least, largest, made_up)?;
+                fronts, children, places, factors, below, above, mirror, preference, least, largest, made_up)?;
         }
         let first = level.parted.start as u32;
-        let (count, starts, blocks) = self.tiled(level.assemble);
+        let (count, starts, blocks) = layout.tiled(level.assemble);
         let shape = tuning::fronts_large;
         launch!(cuda, assemble_fronts[shape(blocks)] first, count, starts, fronts, children, places, factors, below,
             above)?;
@@ -33,20 +29,21 @@ impl<T: Scalar> Fronts<T> {
             preference, least, largest, made_up)?;
         for (number, step) in level.steps.iter().enumerate() {
             let step_number = number as u32;
-            let (count, starts, blocks) = self.tiled(step.divide);
+            let (count, starts, blocks) = layout.tiled(step.divide);
             launch!(cuda, divide_fronts[shape(blocks)] first, count, starts, step_number, fronts, steps, factors)?;
-            let (count, starts, blocks) = self.tiled(step.update);
+            let (count, starts, blocks) = layout.tiled(step.update);
             launch!(cuda, update_fronts[shape(blocks)] first, count, starts, step_number, fronts, steps, factors,
                 mirror, preference, least, largest, made_up)?;
         }
-        let (count, starts, blocks) = self.tiled(level.contribute);
+        let (count, starts, blocks) = layout.tiled(level.contribute);
         launch!(cuda, contribute_fronts[shape(blocks)] first, count, starts, fronts, factors, above,
             mirror)
     }
 
     /// Inverts the triangles of groups of blocks in all fronts that solves divide.
     pub(super) fn join(&self, factors: &mut Slice<T>) -> Result<()> {
-        let (cuda, joined, fronts, steps) = (self.cuda, &*self.joined, &*self.fronts, &*self.steps);
+        let layout = &*self.layout;
+        let (cuda, joined, fronts, steps) = (layout.cuda, &*layout.joined, &*layout.fronts, &*layout.steps);
         let shape = tuning::fronts_large(joined.len());
         let halves = std::iter::successors(Some(1), |half| Some(2 * half));
         for half in halves.take_while(|&half| half < tuning::FRONT_GROUP as u32) {

@@ -9,8 +9,8 @@ kernels! {
     fn front_entries(entries: u64, values: &Slice<T>, scales: Option<&Slice<f64>>, targets: &Slice<u64>,
         factors: &mut Slice<T>, largest: &mut Slice<u64>);
     fn small_fronts(first: u32, fronts: &Slice<u64>, children: &Slice<u32>, places: &Slice<u32>,
-        factors: &mut Slice<T>, below: &Slice<T>, above: &mut Slice<T>, preference: T::Real, least: T::Real,
-        largest: &Slice<u64>, made_up: &mut Slice<u32>);
+        factors: &mut Slice<T>, below: &Slice<T>, above: &mut Slice<T>, mirror: u32, preference: T::Real,
+        least: T::Real, largest: &Slice<u64>, made_up: &mut Slice<u32>);
 }
 kernels! {
     "fronts.cu", types(T: Scalar as SCALAR);
@@ -30,6 +30,11 @@ kernels! {
         factors: &mut Slice<T>);
     fn join_columns(half: u32, blocks: &Slice<u64>, fronts: &Slice<u64>, steps: &Slice<u32>,
         factors: &mut Slice<T>);
+}
+kernels! {
+    "fronts_pivots.cu", types(T: Scalar as SCALAR);
+    fn front_determinants(fronts: &Slice<u64>, steps: &Slice<u32>, factors: &Slice<T>, hermitian: u32,
+        signs: &mut Slice<T>, logarithms: &mut Slice<f64>, negatives: &mut Slice<u32>);
 }
 kernels! {
     "fronts_solve.cu", types(T: Scalar as SCALAR);

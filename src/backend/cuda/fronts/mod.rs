@@ -16,18 +16,25 @@
 //! | `schedule` | levels, classes of size and tiles: what is launched |
 //! | `kernels` | the kernels with their arguments |
 //! | `factorise`, `solve` | the launches of a level |
+//! | `recorded` | the launches of a solve, recorded and replayed as one |
+//! | `determinant` | determinant and inertia from blocks of pivots |
 
+mod determinant;
 mod factorise;
 mod kernels;
+mod recorded;
 mod schedule;
 mod solve;
 
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, record, tuning};
-use crate::backend::{Backend, FactorEstimate, Factors, FrontPlan};
+use crate::backend::{Backend, Determinant, FactorEstimate, Factors, FrontPlan};
 use crate::error::{Error, Result};
+use crate::lock::lock;
 use crate::scalar::{Element, Scalar, Symmetry};
-use schedule::Schedule;
+use recorded::Sweeps;
+use schedule::{Schedule, Tiled};
+use std::sync::{Arc, Mutex};
 
 /// Launches a kernel in this shape: a call on few lines, since there are many with many arguments.
 macro_rules! launch {
@@ -37,15 +44,11 @@ macro_rules! launch {
 }
 use launch;
 
-/// The structure in the device's memory and, after the first factorisation, the factors.
-pub(super) struct Fronts<T: Scalar> {
+/// What is launched, and the arrays in the device's memory that launches read.
+struct Layout {
     cuda: Cuda,
     n: usize,
     schedule: Schedule,
-    estimate: FactorEstimate,
-    pivots: (T::Real, T::Real),
-    /// Whether upper tiles are mirror images of lower ones: a constant of `kernels/fronts.cu`.
-    mirror: u32,
     fronts: DeviceVec<u64>,
     children: DeviceVec<u32>,
     starts: DeviceVec<u32>,
@@ -53,13 +56,33 @@ pub(super) struct Fronts<T: Scalar> {
     rows: DeviceVec<u32>,
     places: DeviceVec<u32>,
     steps: DeviceVec<u32>,
+}
+
+impl Layout {
+    /// Returns the number of fronts of a launch, the numbers of tiles before each, and the number of all tiles.
+    fn tiled(&self, tiled: Tiled) -> (u32, &Slice<u32>, usize) {
+        (tiled.fronts as u32, self.starts.part(tiled.at..tiled.at + tiled.fronts), tiled.blocks)
+    }
+}
+
+/// The structure in the device's memory and, after the first factorisation, the factors. A recorded solve uses both,
+/// so they are shared with it.
+pub(super) struct Fronts<T: Scalar> {
+    layout: Arc<Layout>,
+    estimate: FactorEstimate,
+    pivots: (T::Real, T::Real),
+    /// Whether upper tiles are mirror images of lower ones: a constant of `kernels/fronts.cu`.
+    mirror: u32,
+    is_hermitian: bool,
     targets: DeviceVec<u64>,
     scales: Option<DeviceVec<f64>>,
     from: DeviceVec<u32>,
     to: DeviceVec<u32>,
     scaling: Option<(DeviceVec<f64>, DeviceVec<f64>)>,
-    numbers: Option<Numbers<T>>,
-    vectors: Option<Vectors<T>>,
+    numbers: Option<Arc<Mutex<Numbers<T>>>>,
+    /// The number of perturbed pivots.
+    perturbed: Option<usize>,
+    sweeps: Option<Sweeps<T>>,
 }
 
 /// The factors, the contributions of two levels, the largest entry, and the number of perturbed pivots.
@@ -68,14 +91,6 @@ struct Numbers<T: Scalar> {
     contributions: [DeviceVec<T>; 2],
     largest: DeviceVec<u64>,
     made_up: DeviceVec<u32>,
-}
-
-/// The memory of a solve for `count` right-hand sides: two vectors, and the contributions of fronts to their parents.
-struct Vectors<T: Scalar> {
-    count: usize,
-    y: DeviceVec<T>,
-    x: DeviceVec<T>,
-    u: DeviceVec<T>,
 }
 
 impl<T: Scalar> Fronts<T> {
@@ -92,16 +107,9 @@ impl<T: Scalar> Fronts<T> {
             peak: bytes(numbers + 2 * plan.from.len() + schedule.rows),
             free: 0,
         };
-        let mut made = Self {
+        let layout = Layout {
             cuda,
             n: plan.from.len(),
-            estimate,
-            pivots: (real::<T>(plan.preference), real::<T>(plan.least)),
-            mirror: match plan.symmetry {
-                Symmetry::Symmetric => 1,
-                Symmetry::Hermitian => 2,
-                Symmetry::General | Symmetry::SkewSymmetric => 0,
-            },
             fronts: written(cuda, &schedule.fronts)?,
             children: written(cuda, &schedule.children)?,
             starts: written(cuda, &schedule.starts)?,
@@ -109,6 +117,19 @@ impl<T: Scalar> Fronts<T> {
             rows: written(cuda, &plan.rows)?,
             places: written(cuda, &plan.places)?,
             steps: written(cuda, &plan.blocks)?,
+            schedule,
+        };
+        let mut made = Self {
+            layout: Arc::new(layout),
+            estimate,
+            pivots: (real::<T>(plan.preference), real::<T>(plan.least)),
+            mirror: match plan.symmetry {
+                Symmetry::Symmetric => 1,
+                Symmetry::Hermitian => 2,
+                Symmetry::General | Symmetry::SkewSymmetric => 0,
+            },
+            is_hermitian: plan.symmetry == Symmetry::Hermitian
+                || (plan.symmetry == Symmetry::Symmetric && !T::COMPLEX),
             targets: written(cuda, &plan.targets)?,
             scales: plan.scales.as_ref().map(|scales| written(cuda, scales)).transpose()?,
             from: written(cuda, &plan.from)?,
@@ -117,17 +138,17 @@ impl<T: Scalar> Fronts<T> {
                 Some((rows, columns)) => Some((written(cuda, rows)?, written(cuda, columns)?)),
                 None => None,
             },
-            schedule,
             numbers: None,
-            vectors: None,
+            perturbed: None,
+            sweeps: None,
         };
         made.estimate.free = cuda.memory()?.0 as u64;
         Ok(made)
     }
 
     fn numbers(&self) -> Result<Numbers<T>> {
-        let cuda = self.cuda;
-        let [even, odd] = self.schedule.contributions;
+        let cuda = self.layout.cuda;
+        let [even, odd] = self.layout.schedule.contributions;
         Ok(Numbers {
             factors: cuda.uninitialised(self.estimate.entries as usize)?,
             contributions: [cuda.uninitialised(even)?, cuda.uninitialised(odd)?],
@@ -155,15 +176,21 @@ impl<T: Scalar> Factors<T, Cuda> for Fronts<T> {
 
     fn factorise(&mut self, values: &Slice<T>) -> Result<Option<usize>> {
         Error::check_dimension("number of values", self.targets.len(), values.len())?;
-        record::forbid(self.cuda, "a factorisation")?;
-        let mut numbers = match self.numbers.take() {
+        let cuda = self.layout.cuda;
+        record::forbid(cuda, "a factorisation")?;
+        let shared = match self.numbers.take() {
             Some(numbers) => numbers,
-            None => self.numbers()?,
+            None => {
+                // After a factorisation that failed, a recorded solve refers to the old factors.
+                self.sweeps = None;
+                Arc::new(Mutex::new(self.numbers()?))
+            }
         };
-        let cuda = self.cuda;
+        let mut numbers = lock(&shared);
         cuda.fill(T::default(), &mut numbers.factors)?;
         cuda.fill(0, &mut numbers.largest)?;
         cuda.fill(0, &mut numbers.made_up)?;
+        let Numbers { factors, largest, .. } = &mut *numbers;
         kernels::front_entries(
             cuda,
             tuning::front_entries(cuda.0.chip, size_of::<T>(), values.len()),
@@ -171,49 +198,53 @@ impl<T: Scalar> Factors<T, Cuda> for Fronts<T> {
             values,
             self.scales.as_deref(),
             &self.targets,
-            &mut numbers.factors,
-            &mut numbers.largest,
+            factors,
+            largest,
         )?;
-        for (number, level) in self.schedule.levels.iter().enumerate() {
+        for (number, level) in self.layout.schedule.levels.iter().enumerate() {
             self.eliminate(number, level, &mut numbers)?;
         }
         self.join(&mut numbers.factors)?;
-        self.numbers = Some(numbers);
+        self.perturbed = Some(cuda.value(&numbers.made_up)? as usize);
+        drop(numbers);
+        self.numbers = Some(shared);
         cuda.synchronize()?;
         Ok(None)
     }
 
     fn solve(&mut self, count: usize, b: &Slice<T>, x: &mut Slice<T>) -> Result<()> {
-        Error::check_dimension("length of b", self.n * count, b.len())?;
-        Error::check_dimension("length of x", self.n * count, x.len())?;
+        let (cuda, n) = (self.layout.cuda, self.layout.n);
+        Error::check_dimension("length of b", n * count, b.len())?;
+        Error::check_dimension("length of x", n * count, x.len())?;
         let Some(numbers) = &self.numbers else {
             return Err(Error::InvalidArgument("a solve before the first factorisation".into()));
         };
-        let cuda = self.cuda;
-        let mut vectors = match self.vectors.take().filter(|vectors| vectors.count == count) {
-            Some(vectors) => vectors,
-            None => Vectors {
-                count,
-                y: cuda.uninitialised(self.n * count)?,
-                x: cuda.uninitialised(self.n * count)?,
-                u: cuda.uninitialised(self.schedule.rows * count)?,
-            },
+        let mut sweeps = match self.sweeps.take().filter(|sweeps| sweeps.count() == count) {
+            Some(sweeps) => sweeps,
+            None => Sweeps::new(&self.layout, numbers, count)?,
         };
-        let (n, many) = (self.n as u64, count as u64);
-        let shape = tuning::front_vectors(cuda.0.chip, self.n * count);
+        let many = count as u64;
+        let shape = tuning::front_vectors(cuda.0.chip, n * count);
         let (rows, columns) = match &self.scaling {
             Some((rows, columns)) => (Some(&**rows), Some(&**columns)),
             None => (None, None),
         };
-        kernels::gather_vectors(cuda, shape, n, many, &self.from, rows, b, &mut vectors.y)?;
-        for level in &self.schedule.levels {
-            self.up(level, &numbers.factors, &mut vectors)?;
-        }
-        for level in self.schedule.levels.iter().rev() {
-            self.down(level, &numbers.factors, &mut vectors)?;
-        }
-        kernels::scatter_vectors(cuda, shape, n, many, &self.to, columns, &vectors.x, x)?;
-        self.vectors = Some(vectors);
+        let n = n as u64;
+        kernels::gather_vectors(cuda, shape, n, many, &self.from, rows, b, &mut sweeps.vectors().y)?;
+        sweeps.run()?;
+        kernels::scatter_vectors(cuda, shape, n, many, &self.to, columns, &sweeps.vectors().x, x)?;
+        self.sweeps = Some(sweeps);
         Ok(())
+    }
+
+    fn perturbed(&self) -> Option<usize> {
+        self.perturbed
+    }
+
+    fn determinant(&self) -> Result<Determinant<T>> {
+        match &self.numbers {
+            Some(numbers) => self.determinant_of(&lock(numbers).factors),
+            None => Err(Error::InvalidArgument("a determinant before the first factorisation".into())),
+        }
     }
 }

@@ -148,6 +148,11 @@ impl Schedule {
         made
     }
 
+    /// Number of fronts.
+    pub(super) fn fronts(&self) -> usize {
+        self.fronts.len() / WORDS
+    }
+
     /// Lists the children of each front, in the order of elimination. Returns the start of each list.
     fn hang(&mut self, plan: &FrontPlan, number: &[u32], order: &[u32]) -> Vec<usize> {
         let mut at = vec![0_usize; plan.len() + 2];

@@ -1,7 +1,8 @@
 //! A solve with the factors, level by level.
 
+use super::recorded::Vectors;
 use super::schedule::Level;
-use super::{Fronts, Vectors, kernels, launch};
+use super::{Layout, kernels, launch};
 use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::tuning;
@@ -9,11 +10,12 @@ use crate::error::Result;
 use crate::scalar::Scalar;
 use std::ops::Range;
 
-impl<T: Scalar> Fronts<T> {
+impl Layout {
     /// Returns the ranges of fronts for which a solve uses a block of threads each, with the number of threads and the
     /// maximum number of rows in a front.
-    fn whole(level: &Level) -> [(Range<usize>, u32, usize); 3] {
-        let [threads, more] = tuning::FRONT_SOLVES;
+    fn whole(level: &Level, count: usize) -> [(Range<usize>, u32, usize); 3] {
+        let [threads, for_several, for_one] = tuning::FRONT_SOLVES;
+        let more = if count == 1 { for_one } else { for_several };
         let last = level.small.len() - 1;
         let few = level.small[0].start..level.small[last].start;
         [
@@ -23,12 +25,17 @@ impl<T: Scalar> Fronts<T> {
         ]
     }
 
-    pub(super) fn up(&self, level: &Level, factors: &Slice<T>, vectors: &mut Vectors<T>) -> Result<()> {
+    pub(super) fn up<T: Scalar>(
+        &self,
+        level: &Level,
+        factors: &Slice<T>,
+        vectors: &mut Vectors<T>,
+    ) -> Result<()> {
         let Vectors { count, y, x, u } = vectors;
         let (cuda, fronts, children, places, steps) =
             (self.cuda, &*self.fronts, &*self.children, &*self.places, &*self.steps);
         let (n, all, many) = (self.n as u64, self.schedule.rows as u64, *count as u32);
-        for (range, threads, rows) in Self::whole(level) {
+        for (range, threads, rows) in Self::whole(level, *count) {
             let shape = Shape::new((range.len() * *count) as u32, threads).class(threads);
             launch!(cuda, fronts_up[shape.shared(room::<T>(rows))] range.start as u32, many, fronts, children,
                 places, steps, factors, n, all, y, u)?;
@@ -50,11 +57,16 @@ impl<T: Scalar> Fronts<T> {
         Ok(())
     }
 
-    pub(super) fn down(&self, level: &Level, factors: &Slice<T>, vectors: &mut Vectors<T>) -> Result<()> {
+    pub(super) fn down<T: Scalar>(
+        &self,
+        level: &Level,
+        factors: &Slice<T>,
+        vectors: &mut Vectors<T>,
+    ) -> Result<()> {
         let Vectors { count, y, x, .. } = vectors;
         let (cuda, fronts, rows, steps) = (self.cuda, &*self.fronts, &*self.rows, &*self.steps);
         let (n, many) = (self.n as u64, *count as u32);
-        for (range, threads, most) in Self::whole(level) {
+        for (range, threads, most) in Self::whole(level, *count) {
             let shape = Shape::new((range.len() * *count) as u32, threads).class(threads);
             launch!(cuda, fronts_down[shape.shared(room::<T>(most))] range.start as u32, many, fronts, rows, steps,
                 factors, n, y, x)?;

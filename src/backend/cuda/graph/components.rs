@@ -7,7 +7,7 @@ use super::traversal::traverse;
 use super::{kernels, search};
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
 use crate::backend::cuda::{Cuda, tuning};
-use crate::backend::{Backend, GraphParts, PEERS_ONE_IN, Primitives, Sweep, with_offsets};
+use crate::backend::{Backend, GraphParts, PEERS_ONE_IN, Primitives, Sweep};
 use crate::error::{Error, Result};
 
 /// Marks a missing component or peer.
@@ -18,8 +18,8 @@ pub(super) fn label(cuda: Cuda, graph: GraphParts<'_, Cuda>, labels: &mut Slice<
     let n = graph.vertices;
     cuda.sequence::<u32>(labels)?;
     let shape = tuning::per_row(cuda.0.chip, n);
-    with_offsets!(graph.offsets, offsets => kernels::hook(cuda, shape, n as u32, offsets, graph.indices, labels))?;
-    kernels::flatten::<u32>(cuda, tuning::per_vertex(cuda.0.chip, n), n as u32, labels)
+    kernels::hook(cuda, shape, n as u32, graph, labels)?;
+    kernels::flatten(cuda, tuning::per_vertex(cuda.0.chip, n), n as u32, labels)
 }
 
 fn labels(cuda: Cuda, graph: GraphParts<'_, Cuda>) -> Result<DeviceVec<u32>> {
@@ -35,7 +35,7 @@ pub(super) fn all(cuda: Cuda, graph: GraphParts<'_, Cuda>, order: &mut Slice<u32
     let (mut lowest, mut flags) = (cuda.uninitialised(n)?, cuda.uninitialised(n)?);
     cuda.fill(u64::MAX, &mut lowest)?;
     let shape = tuning::per_vertex(cuda.0.chip, n);
-    kernels::lowest_of_each::<u32>(cuda, shape, n as u32, &labels, graph.degrees, &mut lowest, &mut flags)?;
+    kernels::lowest_of_each(cuda, shape, n as u32, &labels, graph.degrees, &mut lowest, &mut flags)?;
     let mut kept = cuda.uninitialised(n)?;
     let count = cuda.compact(&lowest, &flags, &mut kept)?;
     drop((lowest, flags));
@@ -127,13 +127,13 @@ fn sort(cuda: Cuda, interleaved: &Slice<u32>, labels: &Slice<u32>, roots: &Slice
     let mut rank = cuda.uninitialised(n)?;
     cuda.fill(NONE, &mut rank)?;
     let each_root = tuning::per_vertex(chip, count);
-    kernels::rank_roots::<u32>(cuda, each_root, count as u64, roots, labels, &mut rank)?;
+    kernels::rank_roots(cuda, each_root, count, roots, labels, &mut rank)?;
     let (mut components, mut doubled) = (cuda.uninitialised(places)?, cuda.zeros(1)?);
-    kernels::rank_places::<u32>(
+    kernels::rank_places(
         cuda,
         tuning::per_vertex(chip, n),
-        places as u64,
-        count as u64,
+        places,
+        count,
         interleaved,
         labels,
         &rank,
@@ -163,14 +163,14 @@ fn figures(
     marks: &Slice<u32>,
 ) -> Result<Figures> {
     let Sorted { order, components, starts } = sorted;
-    let (n, count, total) = (graph.vertices, roots.len(), order.len() as u64);
+    let (n, count, total) = (graph.vertices, roots.len(), order.len());
     let shape = tuning::per_vertex(cuda.0.chip, n);
     let mut levels = cuda.uninitialised(n)?;
     search::bfs(cuda, graph, roots, &mut levels)?;
     let mut place_of = cuda.uninitialised(n)?;
-    kernels::invert::<u32>(cuda, shape, total, order, &mut place_of)?;
+    kernels::invert(cuda, shape, total, order, &mut place_of)?;
     let (mut height, mut width, mut bandwidth) = (cuda.zeros(count)?, cuda.zeros(count)?, cuda.zeros(count)?);
-    kernels::figures::<u32>(
+    kernels::figures(
         cuda,
         shape,
         total,
@@ -187,17 +187,7 @@ fn figures(
     )?;
     let mut ends = cuda.uninitialised(count)?;
     cuda.fill(u64::MAX, &mut ends)?;
-    kernels::last_levels::<u32>(
-        cuda,
-        shape,
-        total,
-        order,
-        components,
-        &levels,
-        &height,
-        graph.degrees,
-        &mut ends,
-    )?;
+    kernels::last_levels(cuda, shape, total, order, components, &levels, &height, graph.degrees, &mut ends)?;
     Ok(Figures { height, width, bandwidth, ends })
 }
 
@@ -207,19 +197,10 @@ fn peers(cuda: Cuda, graph: GraphParts<'_, Cuda>, sorted: &Sorted) -> Result<Dev
     let (n, count) = (order.len(), starts.len() - 1);
     let (mut flags, mut sums) = (cuda.uninitialised(n)?, cuda.uninitialised::<u32>(n + 1)?);
     let shape = tuning::per_vertex(cuda.0.chip, n);
-    kernels::alike::<u32>(cuda, shape, n as u64, order, components, starts, graph.degrees, &mut flags)?;
+    kernels::alike(cuda, shape, n, order, components, starts, graph.degrees, &mut flags)?;
     cuda.exclusive_scan(&flags, &mut sums)?;
     let mut peers = cuda.uninitialised(3 * count)?;
     let shape = tuning::per_vertex(cuda.0.chip, count);
-    kernels::pick_peers::<u32>(
-        cuda,
-        shape,
-        count as u64,
-        order,
-        starts,
-        &sums,
-        PEERS_ONE_IN as u32,
-        &mut peers,
-    )?;
+    kernels::pick_peers(cuda, shape, count, order, starts, &sums, PEERS_ONE_IN as u32, &mut peers)?;
     Ok(peers)
 }

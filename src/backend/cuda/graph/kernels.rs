@@ -1,17 +1,18 @@
 //! The kernels of traversals, as declared in their files.
 
+use crate::backend::cuda::Cuda;
 use crate::backend::cuda::launch::kernels;
 use crate::backend::cuda::slice::Slice;
-use crate::scalar::{Element, Offset};
+use crate::backend::{CsrParts, CsrPattern, GraphParts, GraphRows, OffsetsRef};
+use crate::scalar::Element;
 
 kernels! {
-    "bfs.cu", types(I: Offset as OFFSET);
+    "bfs.cu", types(; graph as OFFSET);
     /// A cooperative launch: all blocks run at the same time.
     fn bfs(
         n: u32,
-        m: u64,
-        offsets: &Slice<I>,
-        indices: &Slice<u32>,
+        m: usize,
+        graph: GraphParts<'_, Cuda>,
         sources: &Slice<u32>,
         source_count: u32,
         levels: &mut Slice<u32>,
@@ -19,34 +20,23 @@ kernels! {
         queue: &mut Slice<u64>,
         state: &mut Slice<u64>,
     );
-    fn parents(
-        n: u32,
-        offsets: &Slice<I>,
-        indices: &Slice<u32>,
-        levels: &Slice<u32>,
-        parents: &mut Slice<u32>,
-    );
+    fn parents(n: u32, graph: GraphParts<'_, Cuda>, levels: &Slice<u32>, parents: &mut Slice<u32>);
 }
 kernels! {
-    "bfs_part.cu", types(I: Offset as OFFSET);
-    fn part_push(
-        indices: &Slice<u32>,
-        queue: &Slice<u64>,
-        tail: &Slice<u64>,
-        seen: &Slice<u32>,
-        reached: &mut Slice<u32>,
-    );
+    "bfs_part.cu", types(; graph as OFFSET);
     fn part_pull(
         first: u32,
         rows: u32,
-        offsets: &Slice<I>,
-        indices: &Slice<u32>,
+        graph: GraphRows<'_, Cuda>,
         seen: &Slice<u32>,
         reached: &mut Slice<u32>,
     );
+}
+kernels! {
+    "bfs_part.cu", types(; offsets as OFFSET);
     fn part_queue(
         rows: u32,
-        offsets: &Slice<I>,
+        offsets: OffsetsRef<'_, Cuda>,
         last: &Slice<u32>,
         queue: &mut Slice<u64>,
         tail: &mut Slice<u64>,
@@ -55,7 +45,7 @@ kernels! {
         n: u32,
         first: u32,
         rows: u32,
-        offsets: &Slice<I>,
+        offsets: OffsetsRef<'_, Cuda>,
         level: u32,
         reached: &mut Slice<u32>,
         seen: &mut Slice<u32>,
@@ -65,8 +55,19 @@ kernels! {
     );
 }
 kernels! {
-    "cuthill_mckee.cu", types(I: Offset as OFFSET);
-    /// A cooperative launch: all blocks run at the same time.
+    "bfs_part.cu", types();
+    /// A push reads no offsets, but the file is compiled for their type, which the shape names.
+    fn part_push(
+        indices: &Slice<u32>,
+        queue: &Slice<u64>,
+        tail: &Slice<u64>,
+        seen: &Slice<u32>,
+        reached: &mut Slice<u32>,
+    );
+}
+kernels! {
+    "cuthill_mckee.cu", types();
+    /// A cooperative launch: all blocks run at the same time. The shape names the type of offsets.
     fn cuthill_mckee(
         n: u32,
         indices: &Slice<u32>,
@@ -76,43 +77,55 @@ kernels! {
         orders: &mut Slice<u32>,
         rows: &mut Slice<u64>,
         states: &mut Slice<u64>,
-        tiles: u64,
+        tiles: usize,
     );
 }
 kernels! {
-    "pattern.cu", types(I: Offset as OFFSET);
-    fn degrees(
-        rows: u64,
-        offsets: &Slice<I>,
-        indices: &Slice<u32>,
-        degrees: &mut Slice<u32>,
-        asymmetry: &mut Slice<u64>,
-    );
-    /// Examines all vertices if `vertices` is null.
-    fn lowest(n: u64, vertices: Option<&Slice<u32>>, degrees: &Slice<u32>, lowest: &mut Slice<u64>);
-    fn describe(n: u64, offsets: &Slice<I>, degrees: &Slice<u32>, vertices: &mut Slice<u64>);
-    /// Examines all vertices if `vertices` is null.
-    fn of_degree(n: u64, vertices: Option<&Slice<u32>>, degrees: &Slice<u32>, degree: u32, flags: &mut Slice<u8>);
-    fn level_keys(
-        n: u64,
-        vertices: &Slice<u32>,
-        degrees: &Slice<u32>,
-        marks: &Slice<u32>,
-        keys: &mut Slice<u64>,
-    );
-    fn reverse(n: u64, order: &Slice<u32>, new_to_old: &mut Slice<u32>, old_to_new: &mut Slice<u32>);
+    "pattern.cu", types(; graph as OFFSET);
+    fn degrees(rows: usize, graph: CsrPattern<'_, Cuda>, degrees: &mut Slice<u32>, asymmetry: &mut Slice<u64>);
     fn envelope(
-        rows: u64,
-        offsets: &Slice<I>,
-        indices: &Slice<u32>,
+        rows: usize,
+        graph: GraphParts<'_, Cuda>,
         numbers: Option<&Slice<u32>>,
         envelope: &mut Slice<u64>,
     );
 }
 kernels! {
-    "grid_order.cu", types(I: Offset as OFFSET);
+    "pattern.cu", types(; offsets as OFFSET);
+    fn describe(n: usize, offsets: OffsetsRef<'_, Cuda>, degrees: &Slice<u32>, vertices: &mut Slice<u64>);
+}
+kernels! {
+    "pattern.cu", types(; "u32" as OFFSET);
+    /// Examines all vertices if `vertices` is null.
+    fn lowest(n: usize, vertices: Option<&Slice<u32>>, degrees: &Slice<u32>, lowest: &mut Slice<u64>);
+    /// Examines all vertices if `vertices` is null.
+    fn of_degree(n: usize, vertices: Option<&Slice<u32>>, degrees: &Slice<u32>, degree: u32, flags: &mut Slice<u8>);
+    fn level_keys(
+        n: usize,
+        vertices: &Slice<u32>,
+        degrees: &Slice<u32>,
+        marks: &Slice<u32>,
+        keys: &mut Slice<u64>,
+    );
+    fn reverse(n: usize, order: &Slice<u32>, new_to_old: &mut Slice<u32>, old_to_new: &mut Slice<u32>);
+}
+kernels! {
+    "grid_order.cu", types(; graph as OFFSET);
+    fn grid_edges(
+        rows: usize,
+        graph: GraphParts<'_, Cuda>,
+        sx: u32,
+        sy: u32,
+        sz: u32,
+        new_to_old: &Slice<u32>,
+        old_to_new: &Slice<u32>,
+        faults: &mut Slice<u32>,
+    );
+}
+kernels! {
+    "grid_order.cu", types(; "u32" as OFFSET);
     fn grid_numbers(
-        n: u64,
+        n: usize,
         first: &Slice<u32>,
         across_y: &Slice<u32>,
         across_z: &Slice<u32>,
@@ -123,65 +136,44 @@ kernels! {
         old_to_new: &mut Slice<u32>,
         faults: &mut Slice<u32>,
     );
-    fn grid_edges(
-        rows: u64,
-        offsets: &Slice<I>,
-        indices: &Slice<u32>,
-        sx: u32,
-        sy: u32,
-        sz: u32,
-        new_to_old: &Slice<u32>,
-        old_to_new: &Slice<u32>,
-        faults: &mut Slice<u32>,
-    );
 }
 kernels! {
-    "permute.cu", types(V: Element as _, I: Offset as OFFSET);
-    fn lengths(rows: u64, offsets: &Slice<I>, new_to_old: &Slice<u32>, lengths: &mut Slice<u32>);
+    "permute.cu", types(V: Element as _; offsets as OFFSET);
+    fn lengths(rows: usize, offsets: OffsetsRef<'_, Cuda>, new_to_old: &Slice<u32>, lengths: &mut Slice<u32>);
+}
+kernels! {
+    "permute.cu", types(V: Element as _; a as OFFSET);
     fn permute_rows(
-        rows: u64,
-        offsets: &Slice<I>,
-        indices: &Slice<u32>,
-        values: &Slice<V>,
+        rows: usize,
+        a: CsrParts<'_, V, Cuda>,
         new_to_old: &Slice<u32>,
         old_to_new: &Slice<u32>,
-        new_offsets: &Slice<I>,
+        new_offsets: OffsetsRef<'_, Cuda>,
         new_indices: &mut Slice<u32>,
         new_values: &mut Slice<V>,
         long_rows: &mut Slice<u32>,
     );
     fn permute_long_rows(
         long_rows: &Slice<u32>,
-        offsets: &Slice<I>,
-        indices: &Slice<u32>,
-        values: &Slice<V>,
+        a: CsrParts<'_, V, Cuda>,
         new_to_old: &Slice<u32>,
         old_to_new: &Slice<u32>,
-        new_offsets: &Slice<I>,
+        new_offsets: OffsetsRef<'_, Cuda>,
         new_indices: &mut Slice<u32>,
         new_values: &mut Slice<V>,
     );
 }
 kernels! {
-    "colour.cu", types(I: Offset as OFFSET);
-    fn colour(
-        n: u32,
-        offsets: &Slice<I>,
-        indices: &Slice<u32>,
-        colours: &mut Slice<u32>,
-        left: &mut Slice<u32>,
-    );
-    fn independent(
-        n: u32,
-        offsets: &Slice<I>,
-        indices: &Slice<u32>,
-        set: &mut Slice<u32>,
-        left: &mut Slice<u32>,
-    );
+    "colour.cu", types(; graph as OFFSET);
+    fn colour(n: u32, graph: GraphParts<'_, Cuda>, colours: &mut Slice<u32>, left: &mut Slice<u32>);
+    fn independent(n: u32, graph: GraphParts<'_, Cuda>, set: &mut Slice<u32>, left: &mut Slice<u32>);
 }
 kernels! {
-    "components.cu", types(I: Offset as OFFSET);
-    fn hook(n: u32, offsets: &Slice<I>, indices: &Slice<u32>, labels: &mut Slice<u32>);
+    "components.cu", types(; graph as OFFSET);
+    fn hook(n: u32, graph: GraphParts<'_, Cuda>, labels: &mut Slice<u32>);
+}
+kernels! {
+    "components.cu", types(; "u32" as OFFSET);
     fn flatten(n: u32, labels: &mut Slice<u32>);
     fn lowest_of_each(
         n: u32,
@@ -190,19 +182,19 @@ kernels! {
         lowest: &mut Slice<u64>,
         flags: &mut Slice<u8>,
     );
-    fn rank_roots(count: u64, roots: &Slice<u32>, labels: &Slice<u32>, rank: &mut Slice<u32>);
+    fn rank_roots(count: usize, roots: &Slice<u32>, labels: &Slice<u32>, rank: &mut Slice<u32>);
     fn rank_places(
-        places: u64,
-        count: u64,
+        places: usize,
+        count: usize,
         order: &Slice<u32>,
         labels: &Slice<u32>,
         rank: &Slice<u32>,
         components: &mut Slice<u32>,
         doubled: &mut Slice<u32>,
     );
-    fn invert(n: u64, order: &Slice<u32>, places: &mut Slice<u32>);
+    fn invert(n: usize, order: &Slice<u32>, places: &mut Slice<u32>);
     fn figures(
-        n: u64,
+        n: usize,
         order: &Slice<u32>,
         components: &Slice<u32>,
         starts: &Slice<u32>,
@@ -215,7 +207,7 @@ kernels! {
         bandwidth: &mut Slice<u32>,
     );
     fn last_levels(
-        n: u64,
+        n: usize,
         order: &Slice<u32>,
         components: &Slice<u32>,
         levels: &Slice<u32>,
@@ -224,7 +216,7 @@ kernels! {
         ends: &mut Slice<u64>,
     );
     fn alike(
-        n: u64,
+        n: usize,
         order: &Slice<u32>,
         components: &Slice<u32>,
         starts: &Slice<u32>,
@@ -232,7 +224,7 @@ kernels! {
         flags: &mut Slice<u32>,
     );
     fn pick_peers(
-        count: u64,
+        count: usize,
         order: &Slice<u32>,
         starts: &Slice<u32>,
         sums: &Slice<u32>,

@@ -48,7 +48,7 @@ pub(super) fn from_lowest_degree(
     let mut lowest = cuda.uninitialised(1)?;
     cuda.fill(u64::MAX, &mut lowest)?;
     let shape = tuning::per_vertex(cuda.0.chip, n);
-    kernels::lowest::<u32>(cuda, shape, n as u64, None, graph.degrees, &mut lowest)?;
+    kernels::lowest(cuda, shape, n, None, graph.degrees, &mut lowest)?;
     let key = cuda.value(&lowest)?;
     let (degree, root) = ((key >> 32) as u32, key as u32);
     // If the vertex of lowest degree is isolated, the graph has several components.
@@ -154,7 +154,7 @@ pub(super) fn of_degree(
     let n = vertices.map_or(graph.vertices, Slice::len);
     let mut flags = cuda.uninitialised(n)?;
     let shape = tuning::per_vertex(cuda.0.chip, n);
-    kernels::of_degree::<u32>(cuda, shape, n as u64, vertices, graph.degrees, degree, &mut flags)?;
+    kernels::of_degree(cuda, shape, n, vertices, graph.degrees, degree, &mut flags)?;
     let mut all = None;
     let from = match vertices {
         Some(vertices) => vertices,

@@ -3,7 +3,7 @@
 use super::kernels;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, tuning};
-use crate::backend::{Backend, Frontier, GraphRows, OffsetsRef, with_offsets};
+use crate::backend::{Backend, Frontier, GraphRows};
 use crate::error::{Error, Result};
 
 pub(super) fn frontier(cuda: Cuda, rows: GraphRows<'_, Cuda>) -> Result<Frontier<Cuda>> {
@@ -30,21 +30,13 @@ pub(super) fn reach(
     let shape = tuning::bfs_part(cuda.0.chip);
     if pull {
         let (first, own) = (rows.first as u32, rows.rows as u32);
-        return with_offsets!(rows.offsets, offsets => {
-            kernels::part_pull(cuda, shape, first, own, offsets, rows.indices, seen, reached)
-        });
+        return kernels::part_pull(cuda, shape, first, own, rows, seen, reached);
     }
     let Frontier { vertices, queue, queued } = frontier;
     cuda.fill(0, queued)?;
-    with_offsets!(rows.offsets, offsets => {
-        kernels::part_queue(cuda, shape, rows.rows as u32, offsets, vertices, queue, queued)
-    })?;
-    // A push reads no offsets, but the kernel's file is compiled for their type.
-    let indices = rows.indices;
-    match rows.offsets {
-        OffsetsRef::Lower(_) => kernels::part_push::<u32>(cuda, shape, indices, queue, queued, seen, reached),
-        OffsetsRef::Wide(_) => kernels::part_push::<u64>(cuda, shape, indices, queue, queued, seen, reached),
-    }
+    kernels::part_queue(cuda, shape, rows.rows as u32, rows.offsets, vertices, queue, queued)?;
+    let shape = shape.variant("OFFSET", rows.offsets.type_name());
+    kernels::part_push(cuda, shape, rows.indices, queue, queued, seen, reached)
 }
 
 pub(super) fn settle(
@@ -61,7 +53,19 @@ pub(super) fn settle(
     cuda.fill(0.0, figures)?;
     let (shape, n) = (tuning::bfs_part(cuda.0.chip), rows.vertices as u32);
     let (first, own) = (rows.first as u32, rows.rows as u32);
-    with_offsets!(rows.offsets, offsets => kernels::part_settle(
-        cuda, shape, n, first, own, offsets, level, reached, seen, levels, &mut frontier.vertices, figures,
-    ))
+    let last = &mut frontier.vertices;
+    kernels::part_settle(
+        cuda,
+        shape,
+        n,
+        first,
+        own,
+        rows.offsets,
+        level,
+        reached,
+        seen,
+        levels,
+        last,
+        figures,
+    )
 }

@@ -4,9 +4,9 @@ use super::kernels;
 use crate::backend::cuda::shape::bytes_of;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, tuning};
-use crate::backend::{Backend, CsrParts, GraphParts, OffsetsRef, Primitives, with_offsets};
+use crate::backend::{Backend, CsrParts, CsrPattern, GraphParts, OffsetsRef, Primitives};
 use crate::error::{Error, Result};
-use crate::scalar::{Element, Offset};
+use crate::scalar::Element;
 
 pub(super) fn degrees(
     cuda: Cuda,
@@ -18,9 +18,8 @@ pub(super) fn degrees(
     Error::check_dimension("number of degrees", rows, degrees.len())?;
     let mut asymmetry = cuda.zeros(1)?;
     let shape = tuning::per_row(cuda.0.chip, rows);
-    with_offsets!(offsets, offsets => {
-        kernels::degrees(cuda, shape, rows as u64, offsets, indices, degrees, &mut asymmetry)
-    })?;
+    let pattern = CsrPattern { rows, columns: rows, offsets, indices };
+    kernels::degrees(cuda, shape, rows, pattern, degrees, &mut asymmetry)?;
     Ok(cuda.value(&asymmetry)? == 0)
 }
 
@@ -36,10 +35,10 @@ pub(super) fn number_grid(
     let (n, chip, [sx, sy, sz]) = (graph.vertices, cuda.0.chip, sizes.map(|size| size as u32));
     let mut faults = cuda.zeros(1)?;
     let shape = tuning::per_vertex(chip, n);
-    kernels::grid_numbers::<u32>(
+    kernels::grid_numbers(
         cuda,
         shape,
-        n as u64,
+        n,
         first,
         across_y,
         across_z,
@@ -51,9 +50,7 @@ pub(super) fn number_grid(
         &mut faults,
     )?;
     let shape = tuning::per_row(chip, n);
-    with_offsets!(graph.offsets, offsets => kernels::grid_edges(
-        cuda, shape, n as u64, offsets, graph.indices, sx, sy, sz, new_to_old, old_to_new, &mut faults,
-    ))?;
+    kernels::grid_edges(cuda, shape, n, graph, sx, sy, sz, new_to_old, old_to_new, &mut faults)?;
     Ok(cuda.value(&faults)? == 0)
 }
 
@@ -66,9 +63,7 @@ pub(super) fn envelope(
     Error::check_dimension("length of the numbering", rows, numbers.map_or(rows, Slice::len))?;
     let mut envelope = cuda.zeros(2)?;
     let shape = tuning::per_row(cuda.0.chip, rows);
-    with_offsets!(graph.offsets, offsets => {
-        kernels::envelope(cuda, shape, rows as u64, offsets, graph.indices, numbers, &mut envelope)
-    })?;
+    kernels::envelope(cuda, shape, rows, graph, numbers, &mut envelope)?;
     let mut figures = [0; 2];
     cuda.read(&envelope, &mut figures)?;
     Ok((figures[0] as usize, figures[1]))
@@ -82,8 +77,8 @@ pub(super) fn reverse_order(
 ) -> Result<()> {
     Error::check_dimension("length of the numbering", order.len(), new_to_old.len())?;
     Error::check_dimension("length of the inverse numbering", order.len(), old_to_new.len())?;
-    let (n, shape) = (order.len() as u64, tuning::per_vertex(cuda.0.chip, order.len()));
-    kernels::reverse::<u32>(cuda, shape, n, order, new_to_old, old_to_new)
+    let shape = tuning::per_vertex(cuda.0.chip, order.len());
+    kernels::reverse(cuda, shape, order.len(), order, new_to_old, old_to_new)
 }
 
 pub(super) fn permuted_lengths(
@@ -95,41 +90,22 @@ pub(super) fn permuted_lengths(
     let rows = new_to_old.len();
     Error::check_dimension("number of row lengths", rows + 1, lengths.len())?;
     let shape = tuning::per_vertex(cuda.0.chip, rows + 1).variant("ITEM_BYTES", "1");
-    with_offsets!(offsets, offsets => {
-        kernels::lengths::<u8, _>(cuda, shape, rows as u64, offsets, new_to_old, lengths)
-    })
+    kernels::lengths::<u8>(cuda, shape, rows, offsets, new_to_old, lengths)
 }
 
 pub(super) fn permute_rows<V: Element>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
-    numbers: (&Slice<u32>, &Slice<u32>),
+    (new_to_old, old_to_new): (&Slice<u32>, &Slice<u32>),
     new_offsets: OffsetsRef<'_, Cuda>,
     indices: &mut Slice<u32>,
     values: &mut Slice<V>,
 ) -> Result<()> {
-    Error::check_dimension("length of the numbering", a.rows, numbers.0.len())?;
-    Error::check_dimension("length of the inverse numbering", a.columns, numbers.1.len())?;
-    match (a.offsets, new_offsets) {
-        (OffsetsRef::Lower(old), OffsetsRef::Lower(new)) => {
-            gather_rows(cuda, a, old, numbers, new, indices, values)
-        }
-        (OffsetsRef::Wide(old), OffsetsRef::Wide(new)) => {
-            gather_rows(cuda, a, old, numbers, new, indices, values)
-        }
-        _ => Err(Error::InvalidArgument("offsets of different widths".into())),
+    Error::check_dimension("length of the numbering", a.rows, new_to_old.len())?;
+    Error::check_dimension("length of the inverse numbering", a.columns, old_to_new.len())?;
+    if a.offsets.type_name() != new_offsets.type_name() {
+        return Err(Error::InvalidArgument("offsets of different widths".into()));
     }
-}
-
-fn gather_rows<V: Element, I: Offset>(
-    cuda: Cuda,
-    a: CsrParts<'_, V, Cuda>,
-    offsets: &Slice<I>,
-    (new_to_old, old_to_new): (&Slice<u32>, &Slice<u32>),
-    new_offsets: &Slice<I>,
-    indices: &mut Slice<u32>,
-    values: &mut Slice<V>,
-) -> Result<()> {
     let chip = cuda.0.chip;
     let mut long_rows = cuda.uninitialised(a.rows + 1)?;
     cuda.fill(0, long_rows.part_mut(0..1))?;
@@ -137,10 +113,8 @@ fn gather_rows<V: Element, I: Offset>(
     kernels::permute_rows(
         cuda,
         shape,
-        a.rows as u64,
-        offsets,
-        a.indices,
-        a.values,
+        a.rows,
+        a,
         new_to_old,
         old_to_new,
         new_offsets,
@@ -157,9 +131,7 @@ fn gather_rows<V: Element, I: Offset>(
         cuda,
         shape,
         &long_rows,
-        offsets,
-        a.indices,
-        a.values,
+        a,
         new_to_old,
         old_to_new,
         new_offsets,
@@ -171,9 +143,9 @@ fn gather_rows<V: Element, I: Offset>(
         return Ok(());
     }
     for row in cuda.download(long_rows.part(1..1 + count))? {
-        let mut range = [I::default(); 2];
-        cuda.read(new_offsets.part(row as usize..row as usize + 2), &mut range)?;
-        let range = range[0].to_usize()..range[1].to_usize();
+        let row = row as usize..row as usize + 2;
+        let ends = new_offsets.windows(&cuda, std::slice::from_ref(&row))?;
+        let range = ends[0]..ends[1];
         if range.len() > tuning::PERMUTE_LONGEST {
             let (mut keys, mut carried) =
                 (cuda.uninitialised(range.len())?, cuda.uninitialised(range.len())?);

@@ -2,12 +2,10 @@
 
 use super::{check_size, kernels};
 use crate::backend::cuda::compile::Unit;
-use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, tuning};
-use crate::backend::{Backend, GraphParts, with_offsets};
+use crate::backend::{Backend, GraphParts};
 use crate::error::{Error, Result};
-use crate::scalar::Offset;
 
 /// The number of words of the kernel's state.
 const STATE: usize = 16;
@@ -29,11 +27,22 @@ pub(super) fn bfs(
     let mut seen = cuda.uninitialised(2 * n.div_ceil(32))?;
     let mut queue = cuda.uninitialised(n + m / tuning::BFS_CHUNK as usize + 1)?;
     let mut state = cuda.zeros::<u64>(STATE)?;
-    let shape = with_offsets!(graph.offsets, offsets => bfs_shape(cuda, offsets))?;
-    with_offsets!(graph.offsets, offsets => kernels::bfs(
-        cuda, shape, n as u32, m as u64, offsets, graph.indices, sources, source_count, levels, &mut seen,
-        &mut queue, &mut state,
-    ))?;
+    // Blocks are in clusters of a size that this device can run.
+    let unit = Unit::new("bfs.cu").with("OFFSET", graph.offsets.type_name());
+    let shape = cuda.first_held(unit, "bfs", tuning::bfs(cuda.0.chip))?;
+    kernels::bfs(
+        cuda,
+        shape,
+        n as u32,
+        m,
+        graph,
+        sources,
+        source_count,
+        levels,
+        &mut seen,
+        &mut queue,
+        &mut state,
+    )?;
     let mut figures = [0; STATE];
     cuda.read(&state, &mut figures)?;
     if figures[BAD_SOURCES] > 0 {
@@ -45,12 +54,6 @@ pub(super) fn bfs(
     Ok(figures[LEVELS] as usize)
 }
 
-/// Returns a shape with blocks in clusters of a size that this device can run.
-fn bfs_shape<I: Offset>(cuda: Cuda, _: &Slice<I>) -> Result<Shape> {
-    let unit = Unit::new("bfs.cu").with("OFFSET", I::NAME);
-    cuda.first_held(unit, "bfs", tuning::bfs(cuda.0.chip))
-}
-
 pub(super) fn parents(
     cuda: Cuda,
     graph: GraphParts<'_, Cuda>,
@@ -60,10 +63,7 @@ pub(super) fn parents(
     Error::check_dimension("number of levels", graph.vertices, levels.len())?;
     Error::check_dimension("number of parents", graph.vertices, parents.len())?;
     let n = graph.vertices;
-    let shape = tuning::bfs_parents(n);
-    with_offsets!(graph.offsets, offsets => {
-        kernels::parents(cuda, shape, n as u32, offsets, graph.indices, levels, parents)
-    })
+    kernels::parents(cuda, tuning::bfs_parents(n), n as u32, graph, levels, parents)
 }
 
 /// Marks undecided vertices in colourings and independent sets.
@@ -74,21 +74,13 @@ const ROUNDS: usize = 4;
 pub(super) fn colour(cuda: Cuda, graph: GraphParts<'_, Cuda>, colours: &mut Slice<u32>) -> Result<()> {
     Error::check_dimension("number of colours", graph.vertices, colours.len())?;
     let (n, shape) = (graph.vertices as u32, tuning::per_vertex(cuda.0.chip, graph.vertices));
-    until_decided(cuda, colours, |colours, left| {
-        with_offsets!(graph.offsets, offsets => {
-            kernels::colour(cuda, shape, n, offsets, graph.indices, colours, left)
-        })
-    })
+    until_decided(cuda, colours, |colours, left| kernels::colour(cuda, shape, n, graph, colours, left))
 }
 
 pub(super) fn independent_set(cuda: Cuda, graph: GraphParts<'_, Cuda>, set: &mut Slice<u32>) -> Result<()> {
     Error::check_dimension("length of the set", graph.vertices, set.len())?;
     let (n, shape) = (graph.vertices as u32, tuning::per_vertex(cuda.0.chip, graph.vertices));
-    until_decided(cuda, set, |set, left| {
-        with_offsets!(graph.offsets, offsets => {
-            kernels::independent(cuda, shape, n, offsets, graph.indices, set, left)
-        })
-    })
+    until_decided(cuda, set, |set, left| kernels::independent(cuda, shape, n, graph, set, left))
 }
 
 /// Repeats a round until no vertex is undecided. Every round decides at least the undecided vertex of highest priority.

@@ -4,12 +4,11 @@
 use super::kernels;
 use crate::backend::cuda::compile::Unit;
 use crate::backend::cuda::modules::Readiness;
-use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
 use crate::backend::cuda::{Cuda, tuning};
-use crate::backend::{Backend, GraphParts, OrderingPrice, Primitives, Sweep, with_offsets};
+use crate::backend::{Backend, GraphParts, OrderingPrice, Primitives, Sweep};
 use crate::error::{Error, Result};
-use crate::scalar::Offset;
+use crate::scalar::Element;
 
 /// The layout of a team's header, as in the kernel.
 const HEADER: usize = 16;
@@ -62,7 +61,7 @@ pub(super) struct Traversal {
 pub(super) fn price(cuda: Cuda) -> OrderingPrice {
     let price = OrderingPrice::GPU;
     let Some(shape) = tuning::cuthill_mckee(cuda.0.chip).next() else { return price };
-    let first = match cuda.readiness(&shape.unit(unit::<u32>())) {
+    let first = match cuda.readiness(&shape.unit(unit(u32::NAME))) {
         Readiness::Loaded => 0.0,
         Readiness::Compiled => tuning::ORDER_LOADING,
         Readiness::Source => tuning::ORDER_COMPILING,
@@ -70,8 +69,8 @@ pub(super) fn price(cuda: Cuda) -> OrderingPrice {
     OrderingPrice { start: price.start + first, ..price }
 }
 
-fn unit<I: Offset>() -> Unit {
-    Unit::new("cuthill_mckee.cu").with("OFFSET", I::NAME)
+fn unit(offsets: &'static str) -> Unit {
+    Unit::new("cuthill_mckee.cu").with("OFFSET", offsets)
 }
 
 /// Runs simultaneous traversals, each from roots in different components, and with a limit on the useful bandwidth.
@@ -81,12 +80,13 @@ pub(super) fn traverse(
     starts: &[(&Slice<u32>, usize)],
 ) -> Result<Traversal> {
     let (n, teams, chip) = (graph.vertices, starts.len(), cuda.0.chip);
-    let shape = with_offsets!(graph.offsets, offsets => resident_shape(cuda, offsets, teams))?;
+    // A cluster size with which this device can run one cluster for each team at the same time.
+    let (shapes, offsets) = (tuning::cuthill_mckee(chip), graph.offsets.type_name());
+    let shape = cuda.first_of_clusters(unit(offsets), "cuthill_mckee", shapes, teams as u32)?;
+    let shape = shape.variant("OFFSET", offsets);
     let tiles = tuning::cuthill_mckee_tiles(chip, n);
     let mut vertices = cuda.uninitialised(n)?;
-    with_offsets!(graph.offsets, offsets => {
-        kernels::describe(cuda, tuning::per_vertex(chip, n), n as u64, offsets, graph.degrees, &mut vertices)
-    })?;
+    kernels::describe(cuda, tuning::per_vertex(chip, n), n, graph.offsets, graph.degrees, &mut vertices)?;
     let mut marks = cuda.uninitialised(teams * n)?;
     let mut orders = cuda.uninitialised(teams * n)?;
     let mut rows = cuda.uninitialised(teams * n)?;
@@ -102,9 +102,19 @@ pub(super) fn traverse(
     }
     cuda.write(&headers, states.part_mut(headers_of_all.clone()))?;
     loop {
-        with_offsets!(graph.offsets, offsets => launch(
-            cuda, shape, offsets, graph, &vertices, teams, (&mut marks, &mut orders, &mut rows), &mut states, tiles,
-        ))?;
+        kernels::cuthill_mckee(
+            cuda,
+            shape,
+            n as u32,
+            graph.indices,
+            &vertices,
+            teams as u32,
+            &mut marks,
+            &mut orders,
+            &mut rows,
+            &mut states,
+            tiles,
+        )?;
         cuda.read(states.part(headers_of_all.clone()), &mut headers)?;
         if headers.chunks_exact(HEADER).all(|header| header[STATUS] != SORT) {
             let headers = headers
@@ -125,48 +135,13 @@ pub(super) fn traverse(
     }
 }
 
-/// Returns a shape with a cluster size with which this device can run one cluster for each team at the same time.
-fn resident_shape<I: Offset>(cuda: Cuda, _: &Slice<I>, teams: usize) -> Result<Shape> {
-    cuda.first_of_clusters(unit::<I>(), "cuthill_mckee", tuning::cuthill_mckee(cuda.0.chip), teams as u32)
-}
-
-/// Launches the kernel for offsets of this type.
-#[allow(clippy::too_many_arguments)]
-fn launch<I: Offset>(
-    cuda: Cuda,
-    shape: Shape,
-    _: &Slice<I>,
-    graph: GraphParts<'_, Cuda>,
-    vertices: &Slice<u64>,
-    teams: usize,
-    (marks, orders, rows): (&mut Slice<u32>, &mut Slice<u32>, &mut Slice<u64>),
-    states: &mut Slice<u64>,
-    tiles: usize,
-) -> Result<()> {
-    let (n, teams) = (graph.vertices as u32, teams as u32);
-    let indices = graph.indices;
-    kernels::cuthill_mckee::<I>(
-        cuda,
-        shape,
-        n,
-        indices,
-        vertices,
-        teams,
-        marks,
-        orders,
-        rows,
-        states,
-        tiles as u64,
-    )
-}
-
 /// Sorts a level by (position of the parent, degree, number). The level is already sorted by parent, and the children
 /// of each parent by number or by (degree, number).
 fn sort_level(cuda: Cuda, level: &mut Slice<u32>, degrees: &Slice<u32>, marks: &Slice<u32>) -> Result<()> {
     let n = level.len();
     let mut keys = cuda.uninitialised(n)?;
     let shape = tuning::per_vertex(cuda.0.chip, n);
-    kernels::level_keys::<u32>(cuda, shape, n as u64, level, degrees, marks, &mut keys)?;
+    kernels::level_keys(cuda, shape, n, level, degrees, marks, &mut keys)?;
     let mut sorted = cuda.uninitialised(n)?;
     cuda.copy(level, &mut sorted)?;
     cuda.sort_pairs(&mut keys, &mut sorted, 0..64)?;

@@ -36,7 +36,7 @@ fn by(cuda: Cuda, way: Histogram, keys: &Slice<u32>, counts: &mut Slice<u32>) ->
         return Ok(());
     }
     // No 32-bit key is greater than 2^32 - 1, so bins beyond that stay empty.
-    let (n64, reachable) = (n as u64, u32::try_from(bins).unwrap_or(u32::MAX));
+    let (n64, reachable) = (n, u32::try_from(bins).unwrap_or(u32::MAX));
     match way {
         Histogram::Shared(shape) => kernels::histogram(cuda, shape, keys, n64, counts, reachable),
         Histogram::Cached(shape) => kernels::histogram_cached(cuda, shape, keys, n64, counts, reachable),

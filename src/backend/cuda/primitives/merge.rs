@@ -64,9 +64,8 @@ pub(super) fn sort<K: Key, V: Element>(
     let variant = |shape: Shape| less.variant(shape.variant("VALUE_BYTES", bytes));
     let (tiles, threads) = (variant(tiles), variant(threads));
     let own_values = values.as_ref().map_or(0, |values| values.address());
-    let length = n as u64;
     if n <= tile {
-        return kernels::merge_sort_tiles(cuda, tiles, keys, keys, own_values, own_values, length);
+        return kernels::merge_sort_tiles(cuda, tiles, keys, keys, own_values, own_values, n);
     }
     let other_keys = cuda.uninitialised::<K>(n)?;
     let other_values = cuda.uninitialised::<V>(if width > 0 { n } else { 0 })?;
@@ -76,11 +75,11 @@ pub(super) fn sort<K: Key, V: Element>(
     let merges = n.div_ceil(tile).next_power_of_two().trailing_zeros() as usize;
     let mut at = merges % 2;
     let (to, to_values) = buffers[at];
-    kernels::merge_sort_tiles(cuda, tiles, keys, to, own_values, to_values, length)?;
+    kernels::merge_sort_tiles(cuda, tiles, keys, to, own_values, to_values, n)?;
     for step in 0..merges {
-        let run = (tile as u64) << step;
+        let run = tile << step;
         let ((from, from_values), (to, to_values)) = (buffers[at], buffers[1 - at]);
-        kernels::merge_partition(cuda, threads, from, from, length, 0, run, &mut ranks)?;
+        kernels::merge_partition(cuda, threads, from, from, n, 0, run, &mut ranks)?;
         kernels::merge_tiles(
             cuda,
             tiles,
@@ -90,7 +89,7 @@ pub(super) fn sort<K: Key, V: Element>(
             from_values,
             from_values,
             to_values,
-            length,
+            n,
             0,
             run,
             &ranks,
@@ -124,8 +123,8 @@ pub(super) fn merge<K: Key, V: Element>(
     let variant = |shape: Shape| Less::from(order).variant(shape.variant("VALUE_BYTES", bytes));
     let address = |values: Option<&Slice<V>>| values.map_or(0, Slice::address);
     let mut ranks = cuda.uninitialised::<u64>(n.div_ceil(tile))?;
-    let (length, first) = (n as u64, a.0.len() as u64);
-    kernels::merge_partition(cuda, variant(threads), a.0, b.0, length, first, 0, &mut ranks)?;
+    let first = a.0.len();
+    kernels::merge_partition(cuda, variant(threads), a.0, b.0, n, first, 0, &mut ranks)?;
     let (av, bv, ov) = (address(a.1), address(b.1), address(out.1.as_deref()));
-    kernels::merge_tiles(cuda, variant(tiles), a.0, b.0, out.0, av, bv, ov, length, first, 0, &ranks)
+    kernels::merge_tiles(cuda, variant(tiles), a.0, b.0, out.0, av, bv, ov, n, first, 0, &ranks)
 }

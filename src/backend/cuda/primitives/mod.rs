@@ -60,13 +60,13 @@ impl Cuda {
 
     /// Returns the segment in which each tile starts, or `None` if there are no elements.
     fn tile_starts(self, offsets: OffsetsRef<'_, Self>, n: usize) -> Result<Option<(Shape, DeviceVec<u64>)>> {
-        let count = segment_count(offsets.len())? as u64;
+        let count = segment_count(offsets.len())?;
         if n == 0 {
             return Ok(None);
         }
         let (shape, tiles, find) = tuning::by_tiles(n);
         let mut starts = self.uninitialised(tiles + 1)?;
-        kernels::tile_starts(self, find, offsets, count, n as u64, &mut starts, tiles as u64)?;
+        kernels::tile_starts(self, find, offsets, count, n, &mut starts, tiles as u64)?;
         Ok(Some((shape, starts)))
     }
 }
@@ -142,29 +142,22 @@ impl Primitives for Cuda {
         let (count, n) = (segment_count(offsets.len())?, segments.len());
         if n < count {
             let shape = tuning::elementwise(self.0.chip, count + 1);
-            return kernels::offsets_by_search(*self, shape, segments, n as u64, offsets, count as u64);
+            return kernels::offsets_by_search(*self, shape, segments, n, offsets, count);
         }
         let shape = tuning::elementwise(self.0.chip, n + 1);
-        kernels::offsets_of_sorted(*self, shape, segments, n as u64, offsets, count as u64)
+        kernels::offsets_of_sorted(*self, shape, segments, n, offsets, count)
     }
 
     fn expand_offsets<I: Offset>(&self, offsets: &Slice<I>, segments: &mut Slice<u32>) -> Result<()> {
         self.by_tiles(OffsetsRef::of(offsets), segments.len(), |shape, starts| {
-            kernels::expand_offsets(*self, shape, offsets, segments.len() as u64, starts, segments)
+            kernels::expand_offsets(*self, shape, offsets, segments.len(), starts, segments)
         })
     }
 
     fn head_flags<I: Offset>(&self, offsets: &Slice<I>, heads: &mut Slice<u8>) -> Result<()> {
         let (count, n) = (segment_count(offsets.len())?, heads.len());
         self.fill(0, heads)?;
-        kernels::head_flags(
-            *self,
-            tuning::elementwise(self.0.chip, count),
-            offsets,
-            count as u64,
-            heads,
-            n as u64,
-        )
+        kernels::head_flags(*self, tuning::elementwise(self.0.chip, count), offsets, count, heads, n)
     }
 
     fn run_starts<K: Key, I: Offset>(&self, keys: &Slice<K>, starts: &mut Slice<I>) -> Result<usize> {
@@ -191,7 +184,7 @@ impl Primitives for Cuda {
     fn is_sorted<K: Key>(&self, keys: &Slice<K>, strictly: bool) -> Result<bool> {
         let mut wrong = self.zeros(1)?;
         let shape = tuning::elementwise(self.0.chip, keys.len());
-        kernels::is_sorted(*self, shape, keys, keys.len() as u64, u32::from(strictly), &mut wrong)?;
+        kernels::is_sorted(*self, shape, keys, keys.len(), u32::from(strictly), &mut wrong)?;
         Ok(self.value(&wrong)? == 0)
     }
 
@@ -257,9 +250,8 @@ impl Primitives for Cuda {
         out: &mut Slice<T>,
     ) -> Result<()> {
         Error::check_dimension("length of the gathered elements", indices.len(), out.len())?;
-        let (m, n) = (x.len() as u64, out.len() as u64);
         let shape = tuning::gather(out.len()).variant("ITEM_BYTES", bytes_of::<T>());
-        kernels::gather(*self, shape, x, m, indices, out, n, self.0.misses())
+        kernels::gather(*self, shape, x, x.len(), indices, out, out.len(), self.0.misses())
     }
 
     fn scatter<T: Element, I: Offset>(
@@ -269,25 +261,24 @@ impl Primitives for Cuda {
         out: &mut Slice<T>,
     ) -> Result<()> {
         Error::check_dimension("length of the indices", x.len(), indices.len())?;
-        let (n, m) = (x.len() as u64, out.len() as u64);
         let shape = tuning::gather(x.len()).variant("ITEM_BYTES", bytes_of::<T>());
-        kernels::scatter(*self, shape, x, n, indices, out, m, self.0.misses())
+        kernels::scatter(*self, shape, x, x.len(), indices, out, out.len(), self.0.misses())
     }
 
     fn sequence<I: Offset>(&self, out: &mut Slice<I>) -> Result<()> {
         let n = out.len();
-        kernels::sequence(*self, tuning::elementwise(self.0.chip, n), out, n as u64)
+        kernels::sequence(*self, tuning::elementwise(self.0.chip, n), out, n)
     }
 
     fn add_constant<T: Number>(&self, value: T, x: &mut Slice<T>) -> Result<()> {
         let n = x.len();
-        kernels::add_constant(*self, tuning::elementwise(self.0.chip, n), value, x, n as u64)
+        kernels::add_constant(*self, tuning::elementwise(self.0.chip, n), value, x, n)
     }
 
     fn pack(&self, high: &Slice<u32>, low: &Slice<u32>, shift: u32, out: &mut Slice<u64>) -> Result<()> {
         let n = check_packed(high.len(), low.len(), shift)?;
         Error::check_dimension("length of the packed keys", n, out.len())?;
-        kernels::pack(*self, tuning::elementwise(self.0.chip, n), high, low, shift, out, n as u64)
+        kernels::pack(*self, tuning::elementwise(self.0.chip, n), high, low, shift, out, n)
     }
 
     fn mirror(
@@ -301,7 +292,7 @@ impl Primitives for Cuda {
         Error::check_dimension("length of the mirrored row numbers", 2 * n, out.0.len())?;
         Error::check_dimension("length of the mirrored column numbers", 2 * n, out.1.len())?;
         let shape = tuning::elementwise(self.0.chip, n);
-        kernels::mirror(*self, shape, high, low, beyond, out.0, out.1, n as u64)
+        kernels::mirror(*self, shape, high, low, beyond, out.0, out.1, n)
     }
 
     fn unpack(
@@ -313,7 +304,7 @@ impl Primitives for Cuda {
     ) -> Result<()> {
         let n = check_packed(high.len(), low.len(), shift)?;
         Error::check_dimension("length of the packed keys", n, packed.len())?;
-        kernels::unpack(*self, tuning::elementwise(self.0.chip, n), packed, shift, high, low, n as u64)
+        kernels::unpack(*self, tuning::elementwise(self.0.chip, n), packed, shift, high, low, n)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::error::Result;
 /// Returns the number of entries in the longest run.
 pub(super) fn longest(cuda: Cuda, starts: &Slice<u32>, sources: usize) -> Result<usize> {
     let (mut longest, shape) = (cuda.zeros::<u32>(1)?, tuning::per_run(cuda.0.chip, starts.len()));
-    kernels::longest_run(cuda, shape, starts, starts.len() as u64, sources as u64, &mut longest)?;
+    kernels::longest_run(cuda, shape, starts, starts.len(), sources, &mut longest)?;
     Ok(cuda.value(&longest)? as usize)
 }
 
@@ -21,13 +21,13 @@ pub(super) fn first_runs(
     length: usize,
     before: &mut Slice<u32>,
 ) -> Result<()> {
-    let (runs, parts) = (starts.len() as u64, before.len() - 1);
+    let parts = before.len() - 1;
     kernels::part_runs(
         cuda,
         tuning::per_run(cuda.0.chip, parts + 1),
         starts,
-        runs,
-        length as u64,
+        starts.len(),
+        length,
         before,
         parts as u64,
     )

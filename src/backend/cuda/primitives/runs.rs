@@ -15,7 +15,7 @@ impl RunSums for Cuda {
         before: &mut Slice<S>,
     ) -> Result<()> {
         Error::check_dimension("number of tiles", sources.len().div_ceil(RUN_TILE), before.len())?;
-        let (runs, n, tiles) = (starts.len() as u64, sources.len() as u64, before.len() as u64);
+        let (runs, n, tiles) = (starts.len(), sources.len(), before.len() as u64);
         let shape = tuning::elementwise(self.0.chip, starts.len());
         let (tile, misses) = (RUN_TILE as u64, self.0.misses());
         kernels::mark_runs(*self, shape, starts, runs, sources, n, before, tiles, tile, misses)
@@ -30,7 +30,7 @@ impl RunSums for Cuda {
         out: &mut Slice<T>,
     ) -> Result<()> {
         Error::check_dimension("number of tiles", sources.len().div_ceil(RUN_TILE), before.len())?;
-        let (length, n, runs) = (x.len() as u64, sources.len() as u64, out.len() as u64);
+        let (length, n, runs) = (x.len(), sources.len(), out.len());
         let (shape, misses) = (tuning::gather_sum(before.len()), self.0.misses());
         let mirrored = match symmetry {
             Symmetry::General => {

@@ -33,17 +33,7 @@ pub(super) fn sort_pairs<K: Key, V: Element, I: Offset>(
     let mut counts = cuda.zeros::<u64>(4)?;
     let each = variant(tiles.blocks_like(tuning::elementwise(chip, count)));
     let [first, second, third] = limits.map(|limit| limit as u32);
-    kernels::segment_classes::<K, I>(
-        cuda,
-        each,
-        offsets,
-        count as u64,
-        n as u64,
-        first,
-        second,
-        third,
-        &mut counts,
-    )?;
+    kernels::segment_classes::<K, I>(cuda, each, offsets, count, n, first, second, third, &mut counts)?;
     let mut longer = [0; 4];
     cuda.read(&counts, &mut longer)?;
     let [longer @ .., wrong] = longer.map(|count| count as usize);
@@ -57,9 +47,9 @@ pub(super) fn sort_pairs<K: Key, V: Element, I: Offset>(
     if longer[0] < count {
         let mut starts = cuda.uninitialised::<u64>(tiles.blocks as usize + 1)?;
         let number = u64::from(tiles.blocks);
-        kernels::short_tiles::<K, I>(cuda, variant(find), offsets, count as u64, &mut starts, number)?;
+        kernels::short_tiles::<K, I>(cuda, variant(find), offsets, count, &mut starts, number)?;
         let tiles = variant(tiles);
-        kernels::sort_short_segments(cuda, tiles, keys, from, offsets, &starts, &sorted, to, n as u64)?;
+        kernels::sort_short_segments(cuda, tiles, keys, from, offsets, &starts, &sorted, to, n)?;
     }
     for (class, longest) in [(0, SMALL_BLOCK), (1, LARGE_BLOCK)] {
         let segments = longer[class] - longer[class + 1];
@@ -68,7 +58,7 @@ pub(super) fn sort_pairs<K: Key, V: Element, I: Offset>(
         }
         let mut flags = cuda.uninitialised::<u8>(count)?;
         let (low, high) = (limits[class] as u64, limits[class + 1] as u64);
-        kernels::segment_flags::<K, I>(cuda, each, offsets, count as u64, low, high, &mut flags)?;
+        kernels::segment_flags::<K, I>(cuda, each, offsets, count, low, high, &mut flags)?;
         let mut list = cuda.uninitialised::<u32>(count)?;
         select::positions(cuda, &flags, &mut list)?;
         let shape = variant(block(longest, segments).1);
@@ -79,15 +69,7 @@ pub(super) fn sort_pairs<K: Key, V: Element, I: Offset>(
         cuda.expand_offsets(offsets, &mut segment)?;
         let mut flags = cuda.uninitialised::<u8>(n)?;
         let each = variant(tiles.blocks_like(tuning::elementwise(chip, n)));
-        kernels::element_flags::<K, I>(
-            cuda,
-            each,
-            offsets,
-            &segment,
-            n as u64,
-            limits[2] as u64,
-            &mut flags,
-        )?;
+        kernels::element_flags::<K, I>(cuda, each, offsets, &segment, n, limits[2] as u64, &mut flags)?;
         let bits = usize::BITS - count.leading_zeros();
         if n as u64 >> 32 == 0 {
             by_number::<K, V, u32>(cuda, bits, &flags, &segment, (keys, values), (&mut sorted, &mut moved))?;

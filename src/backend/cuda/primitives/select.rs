@@ -26,7 +26,7 @@ fn run<T: Element>(
     let shape = shape.variant("IN", bits_of::<T>()).variant("INDEX", index);
     let mut kept = cuda.zeros(1)?;
     let workspace = cuda.0.workspaces.lookback(words)?;
-    kernels::compact(cuda, shape, x, flags, out, rest, n as u64, &mut kept, workspace.address)?;
+    kernels::compact(cuda, shape, x, flags, out, rest, n, &mut kept, workspace.address)?;
     drop(workspace);
     Ok(cuda.value(&kept)? as usize)
 }
@@ -76,7 +76,7 @@ pub(super) fn run_starts<K: Key, I: Offset>(
 ) -> Result<usize> {
     let n = keys.len();
     let mut heads = cuda.uninitialised::<u8>(n)?;
-    kernels::run_heads(cuda, tuning::elementwise(cuda.0.chip, n), keys, n as u64, &mut heads)?;
+    kernels::run_heads(cuda, tuning::elementwise(cuda.0.chip, n), keys, n, &mut heads)?;
     let runs = if starts.len() >= n {
         run(cuda, "POSITIONS", None, Some(&*heads), starts, None, n)?
     } else {
@@ -102,15 +102,7 @@ pub(super) fn pair_starts<I: Offset>(
 ) -> Result<DeviceVec<I>> {
     let n = high.len();
     let (mut heads, mut count) = (cuda.uninitialised::<u8>(n)?, cuda.zeros(1)?);
-    kernels::pair_heads(
-        cuda,
-        tuning::elementwise(cuda.0.chip, n),
-        high,
-        low,
-        n as u64,
-        &mut heads,
-        &mut count,
-    )?;
+    kernels::pair_heads(cuda, tuning::elementwise(cuda.0.chip, n), high, low, n, &mut heads, &mut count)?;
     let runs = cuda.value(&count)? as usize;
     let mut starts = cuda.uninitialised(runs + 1)?;
     run(cuda, "POSITIONS", None, Some(&*heads), &mut starts, None, n)?;

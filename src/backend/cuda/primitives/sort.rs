@@ -41,7 +41,7 @@ pub(super) fn sort<K: Key, V: Element>(
     if sort.one_block() {
         let (first, count) = (bits.start, bits.end - bits.start);
         let shape = sort.pass().variant("VALUE_BYTES", value_bytes.0).variant("LOOK", "u32");
-        return kernels::sort_small(cuda, shape, keys, keys, from, from, n as u64, first, count);
+        return kernels::sort_small(cuda, shape, keys, keys, from, from, n, first, count);
     }
     let mut other_keys = cuda.uninitialised::<K>(n)?;
     let mut other_values = cuda.uninitialised::<V>(if value_bytes.1 > 0 { n } else { 0 })?;
@@ -67,7 +67,7 @@ pub(super) fn passes<K: Key>(cuda: Cuda, pair: &Pair<'_, K>, bits: Range<u32>) -
     let variant = |shape: crate::backend::cuda::shape::Shape| {
         shape.variant("VALUE_BYTES", pair.value_bytes.0).variant("LOOK", look)
     };
-    let (n, first, count, passes) = (n as u64, bits.start, bits.end - bits.start, passes_for(&bits));
+    let (first, count, passes) = (bits.start, bits.end - bits.start, passes_for(&bits));
     let lookback = (passes as usize * sort.tiles() * 256 * look_bytes).div_ceil(8);
     let workspace = cuda.0.workspaces.sort_workspace(HEADER + lookback)?;
     let (at, words) = (workspace.address, lookback as u64);

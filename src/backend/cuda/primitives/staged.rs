@@ -26,10 +26,10 @@ pub(super) fn plan(
         cuda,
         shape,
         sources,
-        n as u64,
+        n,
         values as u64,
         starts,
-        count as u64,
+        count,
         &map.before,
         &mut map.codes,
         &mut map.pieces,
@@ -51,5 +51,5 @@ pub(super) fn sum<T: Scalar>(
     let shape = tuning::sum_staged(map.counts.len(), map.most, size_of::<T>());
     let shape = shape.variant("SINGLE", if map.single { "1" } else { "0" });
     let StagedRuns { codes, pieces, counts, before, .. } = map;
-    kernels::staged_sum(cuda, shape, x, x.len() as u64, codes, pieces, counts, before, out)
+    kernels::staged_sum(cuda, shape, x, x.len(), codes, pieces, counts, before, out)
 }

@@ -28,7 +28,7 @@ pub(super) fn reduce<T: Element, O: Combine<T>>(
         .variant("OP", names(op).0)
         .variant("ACC", T::NAME)
         .variant("OUT", T::NAME);
-    kernels::reduce(cuda, shape, x, 0, x.len() as u64, out, cuda.0.workspaces.reduce_workspace())
+    kernels::reduce(cuda, shape, x, 0, x.len(), out, cuda.0.workspaces.reduce_workspace())
 }
 
 pub(super) fn segmented_reduce<T: Element, I: Offset, O: Combine<T>>(
@@ -59,7 +59,7 @@ fn segmented<T: Element, I: Offset, O: Combine<T>>(
         tuning::segmented(cuda.0.chip, n, segments, size_of::<T>(), size_of::<I>() > 4);
     let variant = |shape: Shape| shape.variant("OP", names(op).1).variant("MODE", mode);
     let mut starts = cuda.uninitialised::<u64>(scratch)?;
-    let (count, n) = (segments as u64, n as u64);
+    let count = segments;
     kernels::segment_partition::<T, I>(cuda, variant(partition), offsets, count, n, &mut starts)?;
     let workspace = cuda.0.workspaces.lookback(words)?;
     kernels::segmented(cuda, variant(tiles), x, offsets, out, count, n, &starts, workspace.address)
@@ -87,7 +87,7 @@ pub(super) fn reduce_by_key<K: Key, T: Element, O: Combine<T>>(
         let mut runs = cuda.zeros(1)?;
         let workspace = cuda.0.workspaces.lookback(words)?;
         let address = workspace.address;
-        kernels::reduce_by_key(cuda, shape, keys, values, keys_out, out, n as u64, &mut runs, address)?;
+        kernels::reduce_by_key(cuda, shape, keys, values, keys_out, out, n, &mut runs, address)?;
         drop(workspace);
         return Ok(cuda.value(&runs)? as usize);
     }
@@ -117,13 +117,13 @@ fn prefix_sum<T: Element, S: Element>(
     {
         let shape = shape.variant("INCLUSIVE", if scan == Scan::Inclusive { "1" } else { "0" });
         let workspace = cuda.0.workspaces.lookback(words)?;
-        return kernels::scan_bulk(cuda, shape, x, out.address(), n as u64, workspace.address);
+        return kernels::scan_bulk(cuda, shape, x, out.address(), n, workspace.address);
     }
     let (shape, words) = tuning::scan(cuda.0.chip, outputs, size_of::<T>(), size_of::<S>());
     let inclusive = if scan == Scan::Inclusive { "1" } else { "0" };
     let shape = shape.variant("ACC", S::NAME).variant("INCLUSIVE", inclusive);
     let workspace = cuda.0.workspaces.lookback(words)?;
-    kernels::scan(cuda, shape, x, out, n as u64, outputs as u64, workspace.address)
+    kernels::scan(cuda, shape, x, out, n, outputs as u64, workspace.address)
 }
 
 /// Computes for each element the sum of the elements before it. Also writes the total at the end if there is space for
@@ -173,7 +173,7 @@ pub(super) fn segmented_scan<T: Element, O: Combine<T>>(
     let shape =
         shape.variant("OP", names(op).1).variant("INDEX", index_for(n)).variant("INCLUSIVE", inclusive);
     let workspace = cuda.0.workspaces.lookback(words)?;
-    kernels::scan_any(cuda, shape, x, heads, out, n as u64, workspace.address)
+    kernels::scan_any(cuda, shape, x, heads, out, n, workspace.address)
 }
 
 /// [`segmented_scan`] with the segments' offsets instead of heads.

@@ -13,13 +13,11 @@ use crate::scalar::{Element, Promote, Scalar};
 mod kernel {
     use super::*;
     kernels! {
-        "csr_block.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
+        "csr_block.cu", types(T: Scalar as SCALAR, V: Element as STORED; a as OFFSET);
         fn csr_block(
-            rows: u64,
-            count: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<V>,
+            rows: usize,
+            count: usize,
+            a: CsrParts<'_, V, Cuda>,
             alpha: T,
             x: &Slice<T>,
             beta: T,
@@ -29,14 +27,12 @@ mod kernel {
         );
     }
     kernels! {
-        "csr_block.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
+        "csr_block.cu", types(T: Scalar as SCALAR, V: Element as STORED; a as OFFSET);
         /// Computes y = A x and, in `partials`, each block's sums of x.y, one for each vector.
         fn csr_block_dot(
-            rows: u64,
-            count: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<V>,
+            rows: usize,
+            count: usize,
+            a: CsrParts<'_, V, Cuda>,
             x: &Slice<T>,
             y: &mut Slice<T>,
             vectors: u32,
@@ -45,14 +41,12 @@ mod kernel {
         );
     }
     kernels! {
-        "csr_block_tiles.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
+        "csr_block_tiles.cu", types(T: Scalar as SCALAR, V: Element as STORED; a as OFFSET);
         fn csr_block_tiles(
-            rows: u64,
-            count: u64,
+            rows: usize,
+            count: usize,
             tile_rows: &Slice<u32>,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<V>,
+            a: CsrParts<'_, V, Cuda>,
             alpha: T,
             x: &Slice<T>,
             beta: T,
@@ -60,9 +54,12 @@ mod kernel {
             vectors: u32,
             pieces: u64,
         );
+    }
+    kernels! {
+        "csr_block_tiles.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
         fn csr_block_join(
-            rows: u64,
-            count: u64,
+            rows: usize,
+            count: usize,
             tile_rows: &Slice<u32>,
             offsets: OffsetsRef<'_, Cuda>,
             alpha: T,
@@ -85,26 +82,13 @@ pub(super) fn product_dot<V: Promote<T>, T: Scalar>(
     let vectors = xy.len();
     check_block(vectors, x.len())?;
     let extent = csr::extent(cuda, &a)?;
-    let (rows, count) = (a.rows as u64, a.values.len() as u64);
+    let (rows, count) = (a.rows, a.values.len());
     let aligned = (x.address() | y.address()).is_multiple_of(16);
     match tuning::csr_block::<T, V>(extent, (a.rows, a.values.len()), vectors, aligned) {
         CsrBlock::Rows { shape, capacity } => {
-            let (columns, values, sums) = (a.indices, a.values, vectors * shape.blocks as usize);
+            let sums = vectors * shape.blocks as usize;
             let (_guard, partials) = cuda.0.workspaces.pieces(sums)?;
-            kernel::csr_block_dot(
-                cuda,
-                shape,
-                rows,
-                count,
-                a.offsets,
-                columns,
-                values,
-                x,
-                y,
-                vectors as u32,
-                capacity,
-                partials,
-            )?;
+            kernel::csr_block_dot(cuda, shape, rows, count, a, x, y, vectors as u32, capacity, partials)?;
             cuda.sums(Slice::at(partials, sums), xy)
         }
         CsrBlock::Tiles { .. } => {
@@ -123,21 +107,20 @@ pub(super) fn product<V: Promote<T>, T: Scalar>(
 ) -> Result<()> {
     let Form { alpha, x, beta, y, .. } = form;
     let extent = csr::extent(cuda, &a)?;
-    let (rows, count) = (a.rows as u64, a.values.len() as u64);
+    let (rows, count) = (a.rows, a.values.len());
     let aligned = (x.address() | y.address()).is_multiple_of(16);
     let size = (a.rows, a.values.len());
     let way = tuning::csr_block::<T, V>(extent, size, vectors, aligned);
-    let (columns, values, across) = (a.indices, a.values, vectors as u32);
+    let across = vectors as u32;
     match way {
-        CsrBlock::Rows { shape, capacity } => kernel::csr_block(
-            cuda, shape, rows, count, a.offsets, columns, values, alpha, x, beta, y, across, capacity,
-        ),
+        CsrBlock::Rows { shape, capacity } => {
+            kernel::csr_block(cuda, shape, rows, count, a, alpha, x, beta, y, across, capacity)
+        }
         CsrBlock::Tiles { tiles, shape, joins } => {
             let starts = csr::tile_rows(cuda, &a)?;
             let (_guard, pieces) = cuda.0.workspaces.pieces(2 * vectors * tiles)?;
             kernel::csr_block_tiles(
-                cuda, shape, rows, count, starts, a.offsets, columns, values, alpha, x, beta, &mut *y,
-                across, pieces,
+                cuda, shape, rows, count, starts, a, alpha, x, beta, &mut *y, across, pieces,
             )?;
             kernel::csr_block_join::<T, V>(
                 cuda, joins, rows, count, starts, a.offsets, alpha, beta, y, across, pieces,

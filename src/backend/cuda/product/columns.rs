@@ -4,6 +4,7 @@ use super::{Form, settled, summed};
 use crate::backend::cuda::launch::kernels;
 use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::Slice;
+use crate::backend::cuda::workspace::Reduction;
 use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::{EllParts, JdsParts, OffsetsRef, SellParts, VectorOps};
 use crate::error::Result;
@@ -14,55 +15,43 @@ mod kernel {
     kernels! {
         "ell.cu", types(T: Scalar as SCALAR, V: Element as STORED);
         fn ell(
-            rows: u64,
+            rows: usize,
             width: u32,
             lengths: &Slice<u32>,
             columns: &Slice<u32>,
             values: &Slice<V>,
-            alpha: T,
-            x: &Slice<T>,
-            beta: T,
-            y: &mut Slice<T>,
-            conjugate: u32,
+            form: Form<'_, T>,
             settled: u32,
         );
     }
     kernels! {
         "jds.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
         fn jds(
-            rows: u64,
+            rows: usize,
             diagonals: u64,
             order: &Slice<u32>,
             offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<V>,
-            alpha: T,
-            x: &Slice<T>,
-            beta: T,
-            y: &mut Slice<T>,
-            conjugate: u32,
+            form: Form<'_, T>,
         );
     }
     kernels! {
         "sell.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
         /// `order` is null if rows keep their order; `lengths` is null if no column has the index that marks padding.
         fn sell(
-            rows: u64,
+            rows: usize,
             height: u32,
             order: Option<&Slice<u32>>,
             lengths: Option<&Slice<u32>>,
             offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<V>,
-            alpha: T,
-            x: &Slice<T>,
-            beta: T,
-            y: &mut Slice<T>,
-            conjugate: u32,
+            form: Form<'_, T>,
             settled: u32,
         );
         fn sell_dot(
-            rows: u64,
+            rows: usize,
             height: u32,
             order: Option<&Slice<u32>>,
             lengths: Option<&Slice<u32>>,
@@ -73,8 +62,7 @@ mod kernel {
             x: &Slice<T>,
             y: &mut Slice<T>,
             xy: &mut Slice<T>,
-            partials: u64,
-            finished: u64,
+            reduction: Reduction,
         );
     }
 }
@@ -84,12 +72,9 @@ pub(super) fn ell<V: Promote<T>, T: Scalar>(
     a: EllParts<'_, V, Cuda>,
     form: Form<'_, T>,
 ) -> Result<()> {
-    let Form { conjugate, alpha, x, beta, y } = form;
-    let (shape, rows, width) = (tuning::ell(a.rows, a.width), a.rows as u64, a.width as u32);
+    let (shape, rows, width) = (tuning::ell(a.rows, a.width), a.rows, a.width as u32);
     let settled = settled(cuda, &[a.lengths.addresses(), a.indices.addresses(), a.values.addresses()]);
-    kernel::ell(
-        cuda, shape, rows, width, a.lengths, a.indices, a.values, alpha, x, beta, y, conjugate, settled,
-    )
+    kernel::ell(cuda, shape, rows, width, a.lengths, a.indices, a.values, form, settled)
 }
 
 pub(super) fn jds<V: Promote<T>, T: Scalar>(
@@ -97,12 +82,9 @@ pub(super) fn jds<V: Promote<T>, T: Scalar>(
     a: JdsParts<'_, V, Cuda>,
     form: Form<'_, T>,
 ) -> Result<()> {
-    let Form { conjugate, alpha, x, beta, y } = form;
-    let (shape, rows, order) = (tuning::row_a_thread(a.rows), a.rows as u64, a.order.as_slice());
+    let (shape, rows, order) = (tuning::row_a_thread(a.rows), a.rows, a.order.as_slice());
     let diagonals = a.offsets.len() as u64 - 1;
-    kernel::jds(
-        cuda, shape, rows, diagonals, order, a.offsets, a.indices, a.values, alpha, x, beta, y, conjugate,
-    )
+    kernel::jds(cuda, shape, rows, diagonals, order, a.offsets, a.indices, a.values, form)
 }
 
 /// Returns a slice's height as the kernel takes it. If it does not fit, the matrix has only one slice with rows.
@@ -125,14 +107,10 @@ pub(super) fn sell<V: Promote<T>, T: Scalar>(
     a: SellParts<'_, V, Cuda>,
     form: Form<'_, T>,
 ) -> Result<()> {
-    let Form { conjugate, alpha, x, beta, y } = form;
-    let (shape, rows, height) = (sell_shape::<V, T>(&a), a.rows as u64, height(a.height));
+    let (shape, rows, height) = (sell_shape::<V, T>(&a), a.rows, height(a.height));
     let (order, lengths) = (a.order.map(|order| order.as_slice()), lengths(&a));
     let settled = settled(cuda, &[a.offsets.addresses(), a.indices.addresses(), a.values.addresses()]);
-    kernel::sell(
-        cuda, shape, rows, height, order, lengths, a.offsets, a.indices, a.values, alpha, x, beta, y,
-        conjugate, settled,
-    )
+    kernel::sell(cuda, shape, rows, height, order, lengths, a.offsets, a.indices, a.values, form, settled)
 }
 
 pub(super) fn sell_dot<V: Promote<T>, T: Scalar>(
@@ -145,9 +123,9 @@ pub(super) fn sell_dot<V: Promote<T>, T: Scalar>(
     if a.rows == 0 {
         return cuda.dot(x, y, xy);
     }
-    let (shape, rows, height) = (sell_shape::<V, T>(&a), a.rows as u64, height(a.height));
+    let (shape, rows, height) = (sell_shape::<V, T>(&a), a.rows, height(a.height));
     let (order, lengths) = (a.order.map(|order| order.as_slice()), lengths(&a));
-    summed(cuda, shape, xy, |xy, partials, finished| {
+    summed(cuda, shape, xy, |xy, reduction| {
         kernel::sell_dot(
             cuda,
             shape,
@@ -162,8 +140,7 @@ pub(super) fn sell_dot<V: Promote<T>, T: Scalar>(
             x,
             y,
             xy,
-            partials,
-            finished,
+            reduction,
         )
     })
 }

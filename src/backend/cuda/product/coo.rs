@@ -12,9 +12,9 @@ mod kernel {
     use super::*;
     kernels! {
         "coo.cu", types(T: Scalar as SCALAR, V: Element as STORED);
-        fn coo_scale(n: u64, beta: T, y: &mut Slice<T>);
+        fn coo_scale(n: usize, beta: T, y: &mut Slice<T>);
         fn coo_segmented(
-            count: u64,
+            count: usize,
             rows: &Slice<u32>,
             columns: &Slice<u32>,
             values: &Slice<V>,
@@ -24,9 +24,9 @@ mod kernel {
             conjugate: u32,
             pieces: u64,
         );
-        fn coo_join(count: u64, rows: &Slice<u32>, alpha: T, y: &mut Slice<T>, pieces: u64);
+        fn coo_join(count: usize, rows: &Slice<u32>, alpha: T, y: &mut Slice<T>, pieces: u64);
         fn coo_atomic(
-            count: u64,
+            count: usize,
             rows: &Slice<u32>,
             columns: &Slice<u32>,
             values: &Slice<V>,
@@ -43,7 +43,7 @@ fn scaled<'a, V: Promote<T>, T: Scalar>(cuda: Cuda, form: Form<'a, T>) -> Result
     if form.beta != T::one() {
         let n = form.y.len();
         let shape = tuning::row_shape(cuda.0.chip, n);
-        kernel::coo_scale::<T, V>(cuda, shape, n as u64, form.beta, &mut *form.y)?;
+        kernel::coo_scale::<T, V>(cuda, shape, n, form.beta, &mut *form.y)?;
     }
     Ok(Form { beta: T::one(), ..form })
 }
@@ -55,7 +55,7 @@ pub(super) fn product<V: Promote<T>, T: Scalar>(
 ) -> Result<()> {
     let Form { conjugate, alpha, x, y, .. } = scaled::<V, T>(cuda, form)?;
     let (tiles, joins) = tuning::coo(a.values.len());
-    let (count, rows, columns) = (a.values.len() as u64, a.row_indices, a.column_indices);
+    let (count, rows, columns) = (a.values.len(), a.row_indices, a.column_indices);
     let (_guard, pieces) = cuda.0.workspaces.pieces(2 * tiles.blocks as usize)?;
     kernel::coo_segmented(cuda, tiles, count, rows, columns, a.values, alpha, x, &mut *y, conjugate, pieces)?;
     if tiles.blocks > 1 {
@@ -71,6 +71,6 @@ pub(super) fn by_atomics<V: Promote<T>, T: Scalar>(
 ) -> Result<()> {
     let Form { conjugate, alpha, x, y, .. } = scaled::<V, T>(cuda, form)?;
     let shape = tuning::coo_atomic(cuda.0.chip, a.values.len());
-    let (count, rows, columns) = (a.values.len() as u64, a.row_indices, a.column_indices);
+    let (count, rows, columns) = (a.values.len(), a.row_indices, a.column_indices);
     kernel::coo_atomic(cuda, shape, count, rows, columns, a.values, alpha, x, y, conjugate)
 }

@@ -5,6 +5,7 @@ use super::{Form, settled, summed};
 use crate::backend::cuda::launch::{Constants, kernels};
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::tuning::{self, CsrWay};
+use crate::backend::cuda::workspace::Reduction;
 use crate::backend::cuda::{Cuda, capture};
 use crate::backend::{Backend, ChebyshevStep, CsrParts, OffsetsRef, RowBins, RowExtent, VectorOps};
 use crate::error::Result;
@@ -13,28 +14,20 @@ use crate::scalar::{Element, Promote, Scalar};
 mod kernel {
     use super::*;
     kernels! {
-        "csr_vector.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
+        "csr_vector.cu", types(T: Scalar as SCALAR, V: Element as STORED; a as OFFSET);
         fn csr(
-            rows: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<V>,
-            alpha: T,
-            x: &Slice<T>,
-            beta: T,
-            y: &mut Slice<T>,
-            conjugate: u32,
+            rows: usize,
+            a: CsrParts<'_, V, Cuda>,
+            form: Form<'_, T>,
             settled: u32,
         );
     }
     kernels! {
-        "csr_stream.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
+        "csr_stream.cu", types(T: Scalar as SCALAR, V: Element as STORED; a as OFFSET);
         fn csr_stream(
-            rows: u64,
-            count: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<V>,
+            rows: usize,
+            count: usize,
+            a: CsrParts<'_, V, Cuda>,
             alpha: T,
             x: &Slice<T>,
             beta: T,
@@ -43,11 +36,9 @@ mod kernel {
             conjugate: u32,
         );
         fn csr_stream_chebyshev(
-            rows: u64,
-            count: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<V>,
+            rows: usize,
+            count: usize,
+            a: CsrParts<'_, V, Cuda>,
             keep: T::Real,
             momentum: T::Real,
             step: T::Real,
@@ -58,34 +49,25 @@ mod kernel {
             capacity: u32,
         );
         fn csr_stream_dot(
-            rows: u64,
-            count: u64,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<V>,
+            rows: usize,
+            count: usize,
+            a: CsrParts<'_, V, Cuda>,
             one: T,
             x: &Slice<T>,
             y: &mut Slice<T>,
             capacity: u32,
             xy: &mut Slice<T>,
-            partials: u64,
-            finished: u64,
+            reduction: Reduction,
         );
     }
     kernels! {
-        "csr_balanced.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
+        "csr_balanced.cu", types(T: Scalar as SCALAR, V: Element as STORED; a as OFFSET);
         /// `tiles` has two words for each tile. `posts` is the address of an array with one sum for each
         /// tile, initially zero.
         fn csr_balanced(
             tiles: &Slice<u64>,
-            offsets: OffsetsRef<'_, Cuda>,
-            columns: &Slice<u32>,
-            values: &Slice<V>,
-            alpha: T,
-            x: &Slice<T>,
-            beta: T,
-            y: &mut Slice<T>,
-            conjugate: u32,
+            a: CsrParts<'_, V, Cuda>,
+            form: Form<'_, T>,
             posts: u64,
             settled: u32,
         );
@@ -99,24 +81,20 @@ mod kernel {
             ends: Constants<u32, 7>,
             columns: &Slice<u32>,
             values: &Slice<V>,
-            alpha: T,
-            x: &Slice<T>,
-            beta: T,
-            y: &mut Slice<T>,
-            conjugate: u32,
+            form: Form<'_, T>,
             posts: u64,
             settled: u32,
         );
     }
     kernels! {
         "column_spread.cu", types();
-        fn column_spread(count: u64, columns: &Slice<u32>, lines: &mut Slice<u64>);
+        fn column_spread(count: usize, columns: &Slice<u32>, lines: &mut Slice<u64>);
     }
     kernels! {
         "row_shape.cu", types(; offsets as OFFSET);
-        fn row_shape(rows: u64, offsets: OffsetsRef<'_, Cuda>, out: &mut Slice<u64>);
-        fn tile_rows(rows: u64, count: u64, offsets: OffsetsRef<'_, Cuda>, tile_rows: &mut Slice<u32>);
-        fn tile_starts(rows: u64, count: u64, offsets: OffsetsRef<'_, Cuda>, tiles: &mut Slice<u64>);
+        fn row_shape(rows: usize, offsets: OffsetsRef<'_, Cuda>, out: &mut Slice<u64>);
+        fn tile_rows(rows: usize, count: usize, offsets: OffsetsRef<'_, Cuda>, tile_rows: &mut Slice<u32>);
+        fn tile_starts(rows: usize, count: usize, offsets: OffsetsRef<'_, Cuda>, tiles: &mut Slice<u64>);
     }
 }
 
@@ -157,7 +135,7 @@ pub(in crate::backend::cuda) fn extent<V: Element>(
         capture::outside(|| {
             let mut out = cuda.zeros::<u64>(2)?;
             let shape = tuning::row_shape(cuda.0.chip, a.rows);
-            kernel::row_shape(cuda, shape, a.rows as u64, a.offsets, &mut out)?;
+            kernel::row_shape(cuda, shape, a.rows, a.offsets, &mut out)?;
             let out = cuda.download(&out)?;
             Ok(RowExtent { longest: out[0], fullest: out[1] })
         })
@@ -177,7 +155,7 @@ pub(in crate::backend::cuda) fn scattered<V: Element>(
     let scattered = a.shape.scattered(|| {
         capture::outside(|| {
             let mut lines = cuda.zeros::<u64>(1)?;
-            kernel::column_spread(cuda, tuning::column_spread(count), count as u64, a.indices, &mut lines)?;
+            kernel::column_spread(cuda, tuning::column_spread(count), count, a.indices, &mut lines)?;
             Ok(tuning::scattered(cuda.value(&lines)?, count))
         })
     })?;
@@ -188,7 +166,7 @@ pub(in crate::backend::cuda) fn scattered<V: Element>(
 pub(super) fn tile_rows<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -> Result<&'a Slice<u32>> {
     a.shape.starts(|| {
         capture::outside(|| {
-            let (rows, count) = (a.rows as u64, a.values.len() as u64);
+            let (rows, count) = (a.rows, a.values.len());
             let (tiles, shape) = tuning::block_tiles(cuda.0.chip, a.rows, a.values.len());
             let mut starts = cuda.uninitialised(tiles + 1)?;
             kernel::tile_rows(cuda, shape, rows, count, a.offsets, &mut starts)?;
@@ -201,7 +179,7 @@ pub(super) fn tile_rows<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -
 fn tile_starts<'a, V: Element>(cuda: Cuda, class: u32, a: &CsrParts<'a, V, Cuda>) -> Result<&'a Slice<u64>> {
     a.shape.tiles(class, || {
         capture::outside(|| {
-            let (rows, count) = (a.rows as u64, a.values.len() as u64);
+            let (rows, count) = (a.rows, a.values.len());
             let (tiles, shape) = tuning::balanced_tiles(cuda.0.chip, class, a.rows, a.values.len());
             let mut starts = cuda.uninitialised(2 * (tiles + 1))?;
             kernel::tile_starts(cuda, shape, rows, count, a.offsets, &mut starts)?;
@@ -260,23 +238,21 @@ fn run<V: Promote<T>, T: Scalar>(
     a: CsrParts<'_, V, Cuda>,
     form: Form<'_, T>,
 ) -> Result<()> {
-    let Form { conjugate, alpha, x, beta, y } = form;
-    let (rows, count, columns, values) = (a.rows as u64, a.values.len() as u64, a.indices, a.values);
+    let (rows, count, columns, values) = (a.rows, a.values.len(), a.indices, a.values);
     match way {
         CsrWay::Vector { shape } => {
             let settled = settled(cuda, &[a.offsets.addresses(), columns.addresses(), values.addresses()]);
-            kernel::csr(cuda, shape, rows, a.offsets, columns, values, alpha, x, beta, y, conjugate, settled)
+            kernel::csr(cuda, shape, rows, a, form, settled)
         }
-        CsrWay::Streamed { shape, capacity } => kernel::csr_stream(
-            cuda, shape, rows, count, a.offsets, columns, values, alpha, x, beta, y, capacity, conjugate,
-        ),
+        CsrWay::Streamed { shape, capacity } => {
+            let Form { conjugate, alpha, x, beta, y } = form;
+            kernel::csr_stream(cuda, shape, rows, count, a, alpha, x, beta, y, capacity, conjugate)
+        }
         CsrWay::Balanced { shape, class } => {
             let tiles = tile_starts(cuda, class, &a)?;
             let (_guard, posts) = cuda.0.workspaces.posts(shape.blocks as usize * size_of::<T>() / 4)?;
             let settled = settled(cuda, &[a.offsets.addresses(), columns.addresses(), values.addresses()]);
-            kernel::csr_balanced(
-                cuda, shape, tiles, a.offsets, columns, values, alpha, x, beta, y, conjugate, posts, settled,
-            )
+            kernel::csr_balanced(cuda, shape, tiles, a, form, posts, settled)
         }
         CsrWay::Binned => {
             let RowBins { parts, ends } = bins(cuda, &a)?;
@@ -284,21 +260,8 @@ fn run<V: Promote<T>, T: Scalar>(
             let (_guard, posts) = cuda.0.workspaces.posts(of_blocks as usize * size_of::<T>() / 4)?;
             let settled = settled(cuda, &[parts.addresses(), columns.addresses(), values.addresses()]);
             let shape = tuning::binned(of_blocks, warps);
-            kernel::csr_binned(
-                cuda,
-                shape,
-                parts,
-                Constants(*ends),
-                columns,
-                values,
-                alpha,
-                x,
-                beta,
-                y,
-                conjugate,
-                posts,
-                settled,
-            )
+            let ends = Constants(*ends);
+            kernel::csr_binned(cuda, shape, parts, ends, columns, values, form, posts, settled)
         }
     }
 }
@@ -310,11 +273,9 @@ pub(super) fn chebyshev<V: Promote<T>, T: Scalar>(
     ChebyshevStep { keep, momentum, step, d, r, last }: ChebyshevStep<'_, T, Cuda>,
     z: &Slice<T>,
 ) -> Result<bool> {
-    let (rows, count, columns, values) = (a.rows as u64, a.values.len() as u64, a.indices, a.values);
+    let (rows, count) = (a.rows, a.values.len());
     let CsrWay::Streamed { shape, capacity } = way(cuda, &a)? else { return Ok(false) };
-    kernel::csr_stream_chebyshev(
-        cuda, shape, rows, count, a.offsets, columns, values, keep, momentum, step, d, r, z, last, capacity,
-    )?;
+    kernel::csr_stream_chebyshev(cuda, shape, rows, count, a, keep, momentum, step, d, r, z, last, capacity)?;
     Ok(true)
 }
 
@@ -327,17 +288,12 @@ pub(super) fn product_dot<V: Promote<T>, T: Scalar>(
     y: &mut Slice<T>,
     xy: &mut Slice<T>,
 ) -> Result<()> {
-    let (rows, count, one) = (a.rows as u64, a.values.len() as u64, T::one());
+    let (rows, count, one) = (a.rows, a.values.len(), T::one());
     let extent = extent(cuda, &a)?;
     match tuning::csr_way_dot::<V, T>(extent, a.rows, a.values.len(), || scattered(cuda, &a))? {
-        CsrWay::Streamed { shape, capacity } if a.rows > 0 => {
-            summed(cuda, shape, xy, |xy, partials, finished| {
-                kernel::csr_stream_dot(
-                    cuda, shape, rows, count, a.offsets, a.indices, a.values, one, x, y, capacity, xy,
-                    partials, finished,
-                )
-            })
-        }
+        CsrWay::Streamed { shape, capacity } if a.rows > 0 => summed(cuda, shape, xy, |xy, reduction| {
+            kernel::csr_stream_dot(cuda, shape, rows, count, a, one, x, y, capacity, xy, reduction)
+        }),
         way => {
             run(cuda, way, a, Form { conjugate: 0, alpha: one, x, beta: T::zero(), y })?;
             cuda.dot(x, y, xy)

@@ -5,6 +5,7 @@ use super::{Form, summed};
 use crate::backend::cuda::launch::kernels;
 use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::Slice;
+use crate::backend::cuda::workspace::Reduction;
 use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::{ChebyshevStep, DiaParts, Gemv, VectorOps};
 use crate::error::Result;
@@ -15,30 +16,30 @@ mod kernel {
     kernels! {
         "dia.cu", types(T: Scalar as SCALAR, V: Element as STORED);
         fn dia(
-            rows: u64, columns: u64, stored: u32, count: u32, distances: &Slice<i64>, values: &Slice<V>,
-            alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>, conjugate: u32,
+            rows: usize, columns: usize, stored: u32, count: u32, distances: &Slice<i64>, values: &Slice<V>,
+            form: Form<'_, T>,
         );
         fn dia_dot(
-            rows: u64, columns: u64, stored: u32, count: u32, distances: &Slice<i64>, values: &Slice<V>,
-            one: T, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>, partials: u64, finished: u64,
+            rows: usize, columns: usize, stored: u32, count: u32, distances: &Slice<i64>, values: &Slice<V>,
+            one: T, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>, reduction: Reduction,
         );
         fn dia_chebyshev(
-            rows: u64, stored: u32, count: u32, distances: &Slice<i64>, values: &Slice<V>,
+            rows: usize, stored: u32, count: u32, distances: &Slice<i64>, values: &Slice<V>,
             keep: T::Real, momentum: T::Real, step: T::Real, d: Option<&Slice<T::Real>>,
             r: &Slice<T>, z: &Slice<T>, last: &mut Slice<T>,
         );
         fn dia_transposed(
-            rows: u64, columns: u64, diagonals: u32, distances: &Slice<i64>, values: &Slice<V>,
-            alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>, conjugate: u32,
+            rows: usize, columns: usize, diagonals: u32, distances: &Slice<i64>, values: &Slice<V>,
+            form: Form<'_, T>,
         );
     }
 }
 
 /// Returns the numbers of rows and columns, of stored diagonals, and of entries in a row, and the array that the
 /// kernels read.
-fn sizes<'a, V: Element>(a: &DiaParts<'a, V, Cuda>) -> ((u64, u64), (u32, u32), &'a Slice<i64>) {
+fn sizes<'a, V: Element>(a: &DiaParts<'a, V, Cuda>) -> ((usize, usize), (u32, u32), &'a Slice<i64>) {
     let counts = (a.distances.len() as u32, a.diagonals() as u32);
-    ((a.rows as u64, a.columns as u64), counts, if a.mirrored > 0 { a.steps } else { a.distances })
+    ((a.rows, a.columns), counts, if a.mirrored > 0 { a.steps } else { a.distances })
 }
 
 fn shape<V: Element, T: Element>(a: &DiaParts<'_, V, Cuda>) -> Shape {
@@ -63,26 +64,13 @@ pub(super) fn product<V: Promote<T>, T: Scalar>(
     let ((rows, columns), (stored, count), distances) = sizes(&a);
     let (transposes, op) = (gemv.op.transposes(), gemv.op);
     let op = if transposes { op.transposed() } else { op };
-    let Form { conjugate, alpha, x, beta, y } = Form::new(cuda, "dia", Gemv { op, ..gemv })?;
+    let form = Form::new(cuda, "dia", Gemv { op, ..gemv })?;
     if transposes && a.mirrored == 0 {
         let shape = tuning::dia_transposed(a.columns);
-        return kernel::dia_transposed(
-            cuda,
-            shape,
-            rows,
-            columns,
-            count,
-            a.distances,
-            a.values,
-            alpha,
-            x,
-            beta,
-            y,
-            conjugate,
-        );
+        return kernel::dia_transposed(cuda, shape, rows, columns, count, a.distances, a.values, form);
     }
     let shape = shape::<V, T>(&a);
-    kernel::dia(cuda, shape, rows, columns, stored, count, distances, a.values, alpha, x, beta, y, conjugate)
+    kernel::dia(cuda, shape, rows, columns, stored, count, distances, a.values, form)
 }
 
 /// A step of Chebyshev's iteration from z, fused with the product A z.
@@ -110,7 +98,7 @@ pub(super) fn product_dot<V: Promote<T>, T: Scalar>(
         return cuda.dot(x, y, xy);
     }
     let (((rows, columns), (stored, count), distances), shape) = (sizes(&a), dot_shape::<V, T>(&a));
-    summed(cuda, shape, xy, |xy, partials, finished| {
+    summed(cuda, shape, xy, |xy, reduction| {
         kernel::dia_dot(
             cuda,
             shape,
@@ -124,8 +112,7 @@ pub(super) fn product_dot<V: Promote<T>, T: Scalar>(
             x,
             y,
             xy,
-            partials,
-            finished,
+            reduction,
         )
     })
 }

@@ -25,8 +25,10 @@ mod dia;
 pub use csr::CsrAlgorithm;
 pub(super) use csr::{extent, scattered};
 
+use super::launch::passed;
 use super::shape::Shape;
 use super::slice::Slice;
+use super::workspace::Reduction;
 use super::{Cuda, capture, tuning};
 use crate::backend::{
     ChebyshevStep, CompressedParts, CooParts, CsrParts, DiaParts, EllParts, Gemv, JdsParts, Op, Products,
@@ -45,6 +47,8 @@ struct Form<'a, T: Scalar> {
     beta: T,
     y: &'a mut Slice<T>,
 }
+
+passed!(['a, T: Scalar] Form<'a, T>: alpha as T, x as &'a Slice<T>, beta as T, y as &'a mut Slice<T>, conjugate as u32);
 
 impl<'a, T: Scalar> Form<'a, T> {
     /// Creates the operands from `gemv`. Returns an error for a transposed product.
@@ -67,21 +71,20 @@ fn settled(cuda: Cuda, matrix: &[Range<u64>]) -> u32 {
 }
 
 /// Launches a product whose blocks compute partial sums, and adds these sums in `out`: in the last block if there are
-/// few blocks, else in a second launch. `product` gets `out`, the address of memory for the partial sums, and that of a
-/// counter, or null.
+/// few blocks, else in a second launch. `product` gets `out` and that memory.
 fn summed<T: Scalar>(
     cuda: Cuda,
     shape: Shape,
     out: &mut Slice<T>,
-    product: impl FnOnce(&mut Slice<T>, u64, u64) -> Result<()>,
+    product: impl FnOnce(&mut Slice<T>, Reduction) -> Result<()>,
 ) -> Result<()> {
     let count = shape.blocks as usize;
     if tuning::joins_sums(shape) {
-        let (partials, finished) = cuda.0.workspaces.reduction();
-        return product(out, partials, finished);
+        let reduction = cuda.0.workspaces.reduction();
+        return product(out, reduction);
     }
     let (_guard, partials) = cuda.0.workspaces.pieces(count)?;
-    product(&mut *out, partials, 0)?;
+    product(&mut *out, (partials, 0))?;
     cuda.sum(Slice::at(partials, count), out)
 }
 

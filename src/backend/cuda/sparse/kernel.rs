@@ -2,32 +2,27 @@
 
 use super::*;
 kernels! {
-    "spgemm.cu", types(; a_offsets as OFFSET, "u32" as TARGET);
+    "spgemm.cu", types(; a as OFFSET, "u32" as TARGET);
     fn product_classes(
-        rows: u64,
-        a_offsets: OffsetsRef<'_, Cuda>,
-        a_columns: &Slice<u32>,
+        rows: usize,
+        a: CsrPattern<'_, Cuda>,
         b_offsets: OffsetsRef<'_, Cuda>,
-        a: u32,
-        b: u32,
+        s: u32,
+        t: u32,
         classes: &mut Slice<u32>,
         counts: &mut Slice<u32>,
     );
     fn block_lengths(
-        count: u64,
-        listed: u32,
-        rows: &Slice<u32>,
-        a_offsets: OffsetsRef<'_, Cuda>,
-        a_columns: &Slice<u32>,
-        b_offsets: OffsetsRef<'_, Cuda>,
-        b_columns: &Slice<u32>,
+        rows: Rows<'_>,
+        a: CsrPattern<'_, Cuda>,
+        b: CsrPattern<'_, Cuda>,
         lengths: &mut Slice<u32>,
     );
 }
 kernels! {
     "spgemm.cu", types(; "u32" as OFFSET, offsets as TARGET);
     fn length_classes(
-        rows: u64,
+        rows: usize,
         offsets: OffsetsRef<'_, Cuda>,
         sorted: u32,
         apart: u32,
@@ -42,46 +37,31 @@ kernels! {
 }
 kernels! {
     "spgemm.cu", types(; "u32" as OFFSET, "u32" as TARGET);
-    fn differing(count: u64, list: &Slice<u32>, other: &Slice<u32>, all: &mut Slice<u32>);
+    fn differing(count: usize, list: &Slice<u32>, other: &Slice<u32>, all: &mut Slice<u32>);
 }
 kernels! {
-    "spgemm_merged_lengths.cu", types(; a_offsets as OFFSET);
-    fn merged_lengths(
-        rows: u64,
-        a_offsets: OffsetsRef<'_, Cuda>,
-        a_columns: &Slice<u32>,
-        b_offsets: OffsetsRef<'_, Cuda>,
-        b_columns: &Slice<u32>,
-        lengths: &mut Slice<u32>,
-    );
+    "spgemm_merged_lengths.cu", types(; a as OFFSET);
+    fn merged_lengths(rows: usize, a: CsrPattern<'_, Cuda>, b: CsrPattern<'_, Cuda>, lengths: &mut Slice<u32>);
 }
 kernels! {
-    "spgemm_merged.cu", types(T: Scalar as SCALAR; a_offsets as OFFSET, offsets as TARGET);
+    "spgemm_merged.cu", types(T: Scalar as SCALAR; a as OFFSET, offsets as TARGET);
     fn merged_rows(
-        rows: u64,
-        a_offsets: OffsetsRef<'_, Cuda>,
-        a_columns: &Slice<u32>,
-        a_values: &Slice<T>,
-        b_offsets: OffsetsRef<'_, Cuda>,
-        b_columns: &Slice<u32>,
-        b_values: &Slice<T>,
+        rows: usize,
+        a: CsrParts<'_, T, Cuda>,
+        b: CsrParts<'_, T, Cuda>,
         offsets: OffsetsRef<'_, Cuda>,
-        with_columns: u32,
-        columns: &mut Slice<u32>,
+        with_columns: bool,
+        columns: Option<&mut Slice<u32>>,
         values: &mut Slice<T>,
     );
 }
 kernels! {
-    "spgemm_sorted_lengths.cu", types(; a_offsets as OFFSET);
+    "spgemm_sorted_lengths.cu", types(; a as OFFSET);
     fn sorted_lengths(
-        count: u64,
-        listed: u32,
-        rows: &Slice<u32>,
-        a_offsets: OffsetsRef<'_, Cuda>,
-        a_columns: &Slice<u32>,
-        b_offsets: OffsetsRef<'_, Cuda>,
-        b_columns: &Slice<u32>,
-        deals: u32,
+        rows: Rows<'_>,
+        a: CsrPattern<'_, Cuda>,
+        b: CsrPattern<'_, Cuda>,
+        deals: bool,
         next: u32,
         classes: &mut Slice<u32>,
         counts: &mut Slice<u32>,
@@ -89,19 +69,13 @@ kernels! {
     );
 }
 kernels! {
-    "spgemm_sorted.cu", types(T: Scalar as SCALAR; a_offsets as OFFSET, offsets as TARGET);
+    "spgemm_sorted.cu", types(T: Scalar as SCALAR; a as OFFSET, offsets as TARGET);
     fn sorted_rows(
-        count: u64,
-        listed: u32,
-        rows: &Slice<u32>,
-        a_offsets: OffsetsRef<'_, Cuda>,
-        a_columns: &Slice<u32>,
-        a_values: &Slice<T>,
-        b_offsets: OffsetsRef<'_, Cuda>,
-        b_columns: &Slice<u32>,
-        b_values: &Slice<T>,
+        rows: Rows<'_>,
+        a: CsrParts<'_, T, Cuda>,
+        b: CsrParts<'_, T, Cuda>,
         offsets: OffsetsRef<'_, Cuda>,
-        deals: u32,
+        deals: bool,
         next: u32,
         classes: &mut Slice<u32>,
         counts: &mut Slice<u32>,
@@ -110,118 +84,80 @@ kernels! {
     );
 }
 kernels! {
-    "spgemm_lengths.cu", types(; a_offsets as OFFSET);
+    "spgemm_lengths.cu", types(; a as OFFSET);
     fn product_lengths(
-        count: u64,
-        listed: u32,
-        rows: &Slice<u32>,
-        a_offsets: OffsetsRef<'_, Cuda>,
-        a_columns: &Slice<u32>,
-        b_offsets: OffsetsRef<'_, Cuda>,
-        b_columns: &Slice<u32>,
+        rows: Rows<'_>,
+        a: CsrPattern<'_, Cuda>,
+        b: CsrPattern<'_, Cuda>,
         lengths: &mut Slice<u32>,
     );
 }
 kernels! {
-    "spgemm_rows.cu", types(T: Scalar as SCALAR; a_offsets as OFFSET, offsets as TARGET);
+    "spgemm_rows.cu", types(T: Scalar as SCALAR; a as OFFSET, offsets as TARGET);
     fn product_rows(
-        count: u64,
-        listed: u32,
-        rows: &Slice<u32>,
-        a_offsets: OffsetsRef<'_, Cuda>,
-        a_columns: &Slice<u32>,
-        a_values: &Slice<T>,
-        b_offsets: OffsetsRef<'_, Cuda>,
-        b_columns: &Slice<u32>,
-        b_values: &Slice<T>,
+        rows: Rows<'_>,
+        a: CsrParts<'_, T, Cuda>,
+        b: CsrParts<'_, T, Cuda>,
         offsets: OffsetsRef<'_, Cuda>,
-        known: u32,
-        pattern: &Slice<u32>,
-        columns: &mut Slice<u32>,
+        columns: &mut Columns<'_>,
         values: &mut Slice<T>,
     );
 }
 kernels! {
-    "spgemm_known.cu", types(T: Scalar as SCALAR; a_offsets as OFFSET, offsets as TARGET);
+    "spgemm_known.cu", types(T: Scalar as SCALAR; a as OFFSET, offsets as TARGET);
     fn known_values(
-        count: u64,
-        listed: u32,
-        rows: &Slice<u32>,
-        a_offsets: OffsetsRef<'_, Cuda>,
-        a_columns: &Slice<u32>,
-        a_values: &Slice<T>,
-        b_offsets: OffsetsRef<'_, Cuda>,
-        b_columns: &Slice<u32>,
-        b_values: &Slice<T>,
+        rows: Rows<'_>,
+        a: CsrParts<'_, T, Cuda>,
+        b: CsrParts<'_, T, Cuda>,
         offsets: OffsetsRef<'_, Cuda>,
         pattern: &Slice<u32>,
         values: &mut Slice<T>,
     );
 }
 kernels! {
-    "spgemm_long.cu", types(; a_offsets as OFFSET, "u32" as TARGET);
+    "spgemm_long.cu", types(; a as OFFSET, "u32" as TARGET);
     fn long_lengths(
-        count: u64,
+        count: usize,
         rows: &Slice<u32>,
-        a_offsets: OffsetsRef<'_, Cuda>,
-        a_columns: &Slice<u32>,
-        b_offsets: OffsetsRef<'_, Cuda>,
-        b_columns: &Slice<u32>,
+        a: CsrPattern<'_, Cuda>,
+        b: CsrPattern<'_, Cuda>,
         lengths: &mut Slice<u32>,
     );
 }
 kernels! {
-    "spgemm_long.cu", types(; a_offsets as OFFSET, offsets as TARGET);
+    "spgemm_long.cu", types(; a as OFFSET, offsets as TARGET);
     fn long_columns(
-        count: u64,
+        count: usize,
         rows: &Slice<u32>,
-        a_offsets: OffsetsRef<'_, Cuda>,
-        a_columns: &Slice<u32>,
-        b_offsets: OffsetsRef<'_, Cuda>,
-        b_columns: &Slice<u32>,
+        a: CsrPattern<'_, Cuda>,
+        b: CsrPattern<'_, Cuda>,
         offsets: OffsetsRef<'_, Cuda>,
         columns: &mut Slice<u32>,
     );
 }
 kernels! {
-    "spgemm_values.cu", types(T: Scalar as SCALAR; a_offsets as OFFSET, offsets as TARGET);
+    "spgemm_values.cu", types(T: Scalar as SCALAR; a as OFFSET, c as TARGET);
     fn long_values(
-        count: u64,
+        count: usize,
         rows: &Slice<u32>,
-        a_offsets: OffsetsRef<'_, Cuda>,
-        a_columns: &Slice<u32>,
-        a_values: &Slice<T>,
-        b_offsets: OffsetsRef<'_, Cuda>,
-        b_columns: &Slice<u32>,
-        b_values: &Slice<T>,
-        offsets: OffsetsRef<'_, Cuda>,
-        columns: &Slice<u32>,
+        a: CsrParts<'_, T, Cuda>,
+        b: CsrParts<'_, T, Cuda>,
+        c: CsrPattern<'_, Cuda>,
         values: &mut Slice<T>,
     );
 }
 kernels! {
-    "spadd.cu", types(T: Scalar as SCALAR; a_offsets as OFFSET, "u32" as TARGET);
-    fn sum_lengths(
-        rows: u64,
-        a_offsets: OffsetsRef<'_, Cuda>,
-        a_columns: &Slice<u32>,
-        b_offsets: OffsetsRef<'_, Cuda>,
-        b_columns: &Slice<u32>,
-        lengths: &mut Slice<u32>,
-    );
+    "spadd.cu", types(T: Scalar as SCALAR; a as OFFSET, "u32" as TARGET);
+    fn sum_lengths(rows: usize, a: CsrPattern<'_, Cuda>, b: CsrPattern<'_, Cuda>, lengths: &mut Slice<u32>);
 }
 kernels! {
-    "spadd.cu", types(T: Scalar as SCALAR; a_offsets as OFFSET, offsets as TARGET);
+    "spadd.cu", types(T: Scalar as SCALAR; a as OFFSET, offsets as TARGET);
     fn sum_rows(
-        rows: u64,
+        rows: usize,
         alpha: T,
-        a_offsets: OffsetsRef<'_, Cuda>,
-        a_columns: &Slice<u32>,
-        a_values: &Slice<T>,
+        a: CsrParts<'_, T, Cuda>,
         beta: T,
-        b_offsets: OffsetsRef<'_, Cuda>,
-        b_columns: &Slice<u32>,
-        b_values: &Slice<T>,
+        b: CsrParts<'_, T, Cuda>,
         offsets: OffsetsRef<'_, Cuda>,
         columns: &mut Slice<u32>,
         values: &mut Slice<T>,

@@ -9,8 +9,9 @@ const THREADS: u32 = 256;
 /// threads of such a block. For complex doubles the last class would not fit.
 const SMALL: [usize; 3] = [16, 32, 64];
 const SMALL_THREADS: [u32; 3] = [32, 64, 256];
-/// Threads of a block in solves: for all classes of small fronts but the last, and for other fronts.
-pub(in crate::backend::cuda) const FRONT_SOLVES: [u32; 2] = [32, 128];
+/// Threads of a block in solves: for all classes of small fronts but the last; for other fronts with several right-hand
+/// sides, whose blocks fill the chip; and with one, where 256 threads save a tenth of a solve.
+pub(in crate::backend::cuda) const FRONT_SOLVES: [u32; 3] = [32, 128, 256];
 /// The classes of the units for small fronts.
 pub(in crate::backend::cuda) const FRONT_CLASSES: [u32; 3] = [16, 32, 64];
 /// The number of blocks of pivots whose triangles are inverted together for solves with large fronts; a power of two.
@@ -26,6 +27,12 @@ fn together(bytes: usize) -> usize {
 /// Returns the maximum number of rows of small fronts, by class, for numbers of `bytes` bytes.
 pub(in crate::backend::cuda) fn small_fronts(bytes: usize) -> &'static [usize] {
     if bytes > 8 { &SMALL[..2] } else { &SMALL }
+}
+
+/// Returns whether all kernels of a file wait for the previous launch themselves: those of solves, which have many short
+/// launches one after another.
+pub(super) fn starts_early(source: &str) -> bool {
+    matches!(source, "fronts_solve.cu" | "fronts_solve_large.cu")
 }
 
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
@@ -74,4 +81,22 @@ pub(in crate::backend::cuda) fn front_entries(chip: Chip, bytes: usize, entries:
 /// Returns the launch for the entries of vectors.
 pub(in crate::backend::cuda) fn front_vectors(chip: Chip, entries: usize) -> Shape {
     super::elementwise(chip, entries).threads(THREADS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::starts_early;
+    use crate::backend::cuda::compile::SOURCES;
+
+    #[test]
+    fn every_kernel_of_a_solve_waits_for_the_previous_launch() {
+        for (name, text) in SOURCES.iter().filter(|(name, _)| starts_early(name)) {
+            for kernel in text.split("__global__").skip(1) {
+                assert!(
+                    kernel.contains("after_predecessors();") || kernel.contains("add_up("),
+                    "{name}: {kernel}"
+                );
+            }
+        }
+    }
 }

@@ -166,9 +166,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "csr_block.cu" | "csr_block_tiles.cu" | "csr_krylov.cu" | "csr_stream.cu" | "csr_vector.cu" => {
             csr::constants(unit)
         }
-        "fronts.cu" | "fronts_small.cu" | "fronts_solve.cu" | "fronts_solve_large.cu" => {
-            fronts::constants(unit)
-        }
+        file if file.starts_with("fronts") => fronts::constants(unit),
         "gather_sum.cu" | "stage_runs.cu" | "staged_sum.cu" => sources::constants(unit),
         _ => products::constants(unit)
             .or_else(|| graph::constants(unit))
@@ -189,7 +187,7 @@ fn krylov_constants() -> Vec<(&'static str, u32)> {
 /// can be launched while it ends. These are products and the steps of recurrences, which take less time than a launch
 /// for small systems.
 pub(super) fn starts_early(unit: &Unit) -> bool {
-    products::starts_early(unit.source())
+    products::starts_early(unit.source()) || fronts::starts_early(unit.source())
 }
 
 /// Returns whether a chip of this capability can use a unit: chips before 9.0 have neither clusters nor copies in bulk.
