@@ -1,6 +1,6 @@
 // The steps from a matrix to that of the next level of algebraic multigrid: strong couplings, the prolongation and its
-// smoothing, and scales for smoothing. src/backend/coarsen.rs describes each step. One thread takes one row, in the
-// order of its entries, so that sums have the same bits as on the host.
+// smoothing, and scales for smoothing. src/backend/coarsen.rs describes each step. One thread adds the entries of a row
+// in their order, so that sums have the same bits as on the host.
 //
 // Constants: SCALAR, OFFSET (of A), TARGET (of the graph, or of the result), THREADS.
 #include "columns.cuh"
@@ -27,12 +27,30 @@ struct Tile {
     bool near;
 };
 
-// A row's entries, and the elements of another array at their columns.
+// A row's entries, or a piece of them, and the elements of another array at their columns.
 template <typename G> struct Row {
     const u32* columns;
     const T* values;
     const G *far, *near;
     u32 length;
+    // Whether these are the first entries of the row, and the last.
+    bool first, last;
+    // A lane takes every `lanes`-th entry: 1, or 32 for a piece, of which all lanes of a warp take some.
+    u32 lanes;
+
+    DEVICE u32 own() const { return lanes == 1 ? 0 : lane_id(); }
+    // Calls `add` with a value of each entry in the order of entries.
+    template <typename F, typename A> DEVICE void in_order(F value_of, A add) const {
+        if (lanes == 1) {
+            for (u32 at = 0; at < length; at++) add(value_of(at));
+            return;
+        }
+        for (u32 tile = 0; tile < length; tile += 32) {
+            const auto value = tile + lane_id() < length ? value_of(tile + lane_id()) : decltype(value_of(0))();
+            const u32 count = min(32u, length - tile);
+            for (u32 k = 0; k < count; k++) add(shuffle(value, k));
+        }
+    }
 
     DEVICE G there(u32 at) const { return near ? near[at] : far[columns[at]]; }
 };
@@ -40,31 +58,56 @@ template <typename G> struct Row {
 // Calls `of_row(i, row, tile)` for every row, with one thread per row, and `before(tile)` and `behind(tile)` with all
 // threads of a block if the tile is near. The entries of neighbouring rows are adjacent: they are loaded to shared
 // memory first, along with the elements of `far` at their columns, so that lanes read neighbouring addresses and a
-// thread does not wait for one entry after another. `values` and `far` may be null. A block takes as many rows at a
-// time as fit according to the mean length; if they are longer than that, a thread reads its row from global memory.
-template <u32 PLACES = ROOM, typename O, typename G, typename A, typename F, typename B>
+// thread does not wait for one entry after another. `columns`, `values` and `far` may be null. A block takes as many
+// rows at a time as fit according to the mean length, and fewer if they are longer than that. A single row that does
+// not fit comes to the lanes of a warp piece by piece, in a tile that is not near; without PIECES, a thread reads it
+// from global memory.
+template <u32 PLACES = ROOM, bool PIECES = false, typename O, typename G, typename A, typename F, typename B>
 DEVICE void each_row(u64 n, const O* offsets, const u32* columns, const T* values, const G* far, A before, F of_row,
                      B behind) {
     __shared__ u32 near_columns[PLACES];
     __shared__ T near_values[PLACES];
     __shared__ G near_there[PLACES];
-    // A multiple of 8; an eighth of the room is reserved for tiles whose rows are longer than the mean.
-    const u64 all = offsets[n], fit = u64(PLACES) * n / 8 * 7 / (all + 1) / 8 * 8;
-    const u32 most = u32(min(u64(THREADS), max(u64(8), fit)));
+    // A multiple of 8 if rows are short; an eighth of the room is reserved for tiles whose rows are longer than the mean.
+    const u64 all = offsets[n], fit = max(u64(1), u64(PLACES) * n / 8 * 7 / (all + 1));
+    const u32 most = u32(min(u64(THREADS), fit < 8 ? fit : fit / 8 * 8));
     for (u64 first = u64(blockIdx.x) * most; first < n; first += u64(gridDim.x) * most) {
         const u64 last = min(first + most, n), entries = offsets[last] - offsets[first];
         u32 rows = most;
-        while (rows > 8 && entries * rows > u64(PLACES) * most) rows = (rows + 1) / 2;
+        while (rows > 1 && entries * rows > u64(PLACES) * most) rows = (rows + 1) / 2;
         for (u64 from = first; from < last; from += rows) {
             const u64 end_of_rows = min(from + rows, last), begin = offsets[from], end = offsets[end_of_rows];
             const Tile tile = {from, end_of_rows, begin, end, end - begin <= PLACES};
-            if (tile.near) {
-                for (u64 at = begin + threadIdx.x; at < end; at += THREADS) {
+            const auto bring = [&](u64 here, u64 behind_here) {
+                for (u64 at = here + threadIdx.x; at < behind_here; at += THREADS) {
+                    if (values) near_values[at - here] = values[at];
+                    if (!columns) continue;
                     const u32 column = columns[at];
-                    near_columns[at - begin] = column;
-                    if (values) near_values[at - begin] = values[at];
-                    if (far) near_there[at - begin] = far[column];
+                    near_columns[at - here] = column;
+                    if (far) near_there[at - here] = far[column];
                 }
+            };
+            if (PIECES && !tile.near) {
+                for (u64 i = from; i < end_of_rows; i++) {
+                    const u64 start = offsets[i], behind_row = offsets[i + 1];
+                    u64 here = start;
+                    do {
+                        const u64 next = min(here + PLACES, behind_row);
+                        bring(here, next);
+                        __syncthreads();
+                        if (threadIdx.x < 32)
+                            of_row(i,
+                                   Row<G>{near_columns, near_values, far, far ? near_there : nullptr, u32(next - here),
+                                          here == start, next == behind_row, 32},
+                                   tile);
+                        __syncthreads();
+                        here = next;
+                    } while (here < behind_row);
+                }
+                continue;
+            }
+            if (tile.near) {
+                bring(begin, end);
                 before(tile);
             }
             __syncthreads();
@@ -73,7 +116,8 @@ DEVICE void each_row(u64 n, const O* offsets, const u32* columns, const T* value
                 const u64 start = offsets[i], place = tile.near ? start - begin : start;
                 of_row(i,
                        Row<G>{(tile.near ? near_columns : columns) + place, (tile.near ? near_values : values) + place,
-                              far, tile.near && far ? near_there + place : nullptr, u32(offsets[i + 1] - start)},
+                              far, tile.near && far ? near_there + place : nullptr, u32(offsets[i + 1] - start), true,
+                              true, 1},
                        tile);
             }
             __syncthreads();
@@ -88,18 +132,41 @@ struct Nothing {
     DEVICE void operator()(const Tile&) const {}
 };
 
+// Calls `each(i, at)` for every entry of every row. Several lanes take a row, and all threads of a block a long one.
+template <typename O, typename F> DEVICE void each_entry(u64 n, const O* offsets, F each) {
+    constexpr u32 LANES = 8, ROWS = THREADS / LANES, LONG = 512;
+    for (u64 first = u64(blockIdx.x) * ROWS; first < n; first += u64(gridDim.x) * ROWS) {
+        const u64 i = first + threadIdx.x / LANES;
+        const u64 begin = i < n ? u64(offsets[i]) : 0, end = i < n ? u64(offsets[i + 1]) : 0;
+        const bool is_long = end - begin > LONG;
+        if (!is_long)
+            for (u64 at = begin + threadIdx.x % LANES; at < end; at += LANES) each(i, at);
+        if (!__syncthreads_or(is_long)) continue;
+        for (u64 row = first; row < min(first + ROWS, n); row++)
+            if (offsets[row + 1] - offsets[row] > LONG)
+                for (u64 at = offsets[row] + threadIdx.x; at < offsets[row + 1]; at += THREADS) each(row, at);
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS)
     largest_couplings(u64 n, const I* offsets, const u32* columns, const T* values, R* largest) {
-    const auto of_row = [=](u64 i, const Row<u8>& row, const Tile&) {
-        R most = 0;
-        for (u32 at = 0; at < row.length; at++)
+    R most = 0;
+    const auto of_row = [&](u64 i, const Row<u8>& row, const Tile&) {
+        if (row.first) most = 0;
+        for (u32 at = row.own(); at < row.length; at += row.lanes)
             if (row.columns[at] != i) {
                 const R size = magnitude(row.values[at]);
                 if (size > most) most = size;
             }
-        largest[i] = most;
+        if (!row.last) return;
+        if (row.lanes > 1)
+            for (u32 with = 16; with; with /= 2) {
+                const R other = shuffle_xor(most, with);
+                if (other > most) most = other;
+            }
+        if (row.own() == 0) largest[i] = most;
     };
-    each_row(n, offsets, columns, values, static_cast<const u8*>(nullptr), Nothing(), of_row, Nothing());
+    each_row<ROOM, true>(n, offsets, columns, values, static_cast<const u8*>(nullptr), Nothing(), of_row, Nothing());
 }
 
 // Biased exponents of the elements as doubles.
@@ -114,20 +181,19 @@ extern "C" __global__ void __launch_bounds__(THREADS) flags_from(u64 n, const u3
 extern "C" __global__ void __launch_bounds__(THREADS)
     strong_lengths(u64 n, const I* offsets, const u32* columns, const T* values, R threshold, const R* largest, u32* lengths) {
     if (blockIdx.x == 0 && threadIdx.x == 0) lengths[n] = 0;
-    const auto of_row = [=](u64 i, const Row<R>& row, const Tile&) {
+    u32 strong = 0;
+    const auto of_row = [&](u64 i, const Row<R>& row, const Tile&) {
         const R own = largest[i];
-        u32 strong = 0;
-        // A hub (a vertex of high degree) has an infinite largest coupling: its long row is not read, and it has no
-        // strong couplings.
-        if (!finite(own)) {
-            lengths[i] = 0;
-            return;
-        }
-        for (u32 at = 0; at < row.length; at++)
-            strong += row.columns[at] != i && is_strong(threshold, own, row.there(at), row.values[at]);
-        lengths[i] = strong;
+        if (row.first) strong = 0;
+        // A hub (a vertex of high degree) has an infinite largest coupling, and no strong couplings.
+        if (finite(own))
+            for (u32 at = row.own(); at < row.length; at += row.lanes)
+                strong += row.columns[at] != i && is_strong(threshold, own, row.there(at), row.values[at]);
+        if (!row.last) return;
+        if (row.lanes > 1) strong = warp_sum(strong);
+        if (row.own() == 0) lengths[i] = strong;
     };
-    each_row(n, offsets, columns, values, largest, Nothing(), of_row, Nothing());
+    each_row<ROOM, true>(n, offsets, columns, values, largest, Nothing(), of_row, Nothing());
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -135,12 +201,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                    const J* starts, u32* neighbours, f32* weights) {
     __shared__ u32 near_neighbours[ROOM];
     __shared__ f32 near_weights[ROOM];
+    u64 place = 0;
     const auto of_row = [&](u64 i, const Row<R>& row, const Tile& tile) {
         const R own = largest[i];
-        if (!finite(own)) return;
+        if (!finite(own) || row.own() > 0) return;
         u32* const to = tile.near ? near_neighbours : neighbours;
         f32* const weight_to = tile.near ? near_weights : weights;
-        u64 place = starts[i] - (tile.near ? u64(starts[tile.from]) : 0);
+        if (row.first) place = starts[i] - (tile.near ? u64(starts[tile.from]) : 0);
         for (u32 at = 0; at < row.length; at++) {
             const u32 j = row.columns[at];
             if (j == i || !is_strong(threshold, own, row.there(at), row.values[at])) continue;
@@ -148,7 +215,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             weight_to[place++] = f32(magnitude(row.values[at]) / own);
         }
     };
-    each_row(n, offsets, columns, values, largest, Nothing(), of_row, [&](const Tile& tile) {
+    each_row<ROOM, true>(n, offsets, columns, values, largest, Nothing(), of_row, [&](const Tile& tile) {
         const u64 first = starts[tile.from], count = starts[tile.behind] - first;
         for (u64 k = threadIdx.x; k < count; k += THREADS) {
             neighbours[first + k] = near_neighbours[k];
@@ -341,25 +408,27 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 constexpr R SAFE_SQUARE = sizeof(R) == 4 ? R(8.3e-25) : R(4.6e-277), LARGE_SQUARE = sizeof(R) == 4 ? R(4e31) : R(3.9e292);
 
 extern "C" __global__ void __launch_bounds__(THREADS) row_norms(u64 n, const I* offsets, const T* values, R* norms) {
-    EACH(i, n) {
-        R sum = 0;
-        for (u64 at = offsets[i]; at < offsets[i + 1]; at++) sum += abs2(values[at]);
-        if (!(sum >= SAFE_SQUARE && sum <= LARGE_SQUARE)) {
-            // Squares of these entries overflow, or lose digits to underflow.
-            R largest = 0;
-            for (u64 at = offsets[i]; at < offsets[i + 1]; at++) largest = max(largest, magnitude(values[at]));
-            norms[i] = largest;
-            if (!(largest > 0) || isinf(largest)) continue;
-            sum = 0;
-            for (u64 at = offsets[i]; at < offsets[i + 1]; at++) {
-                const R part = magnitude(values[at]) / largest;
-                sum += part * part;
-            }
-            norms[i] = sqrt(sum) * largest;
-            continue;
-        }
+    R sum = 0;
+    const auto of_row = [&](u64 i, const Row<u8>& row, const Tile&) {
+        if (row.first) sum = 0;
+        row.in_order([&](u32 at) { return abs2(row.values[at]); }, [&](R square) { sum += square; });
+        if (!row.last || row.own() > 0) return;
         norms[i] = sqrt(sum);
-    }
+        if (sum >= SAFE_SQUARE && sum <= LARGE_SQUARE) return;
+        // Squares of these entries overflow, or lose digits to underflow.
+        R largest = 0;
+        for (u64 at = offsets[i]; at < offsets[i + 1]; at++) largest = max(largest, magnitude(values[at]));
+        norms[i] = largest;
+        if (!(largest > 0) || isinf(largest)) return;
+        sum = 0;
+        for (u64 at = offsets[i]; at < offsets[i + 1]; at++) {
+            const R part = magnitude(values[at]) / largest;
+            sum += part * part;
+        }
+        norms[i] = sqrt(sum) * largest;
+    };
+    each_row<ROOM, true>(n, offsets, static_cast<const u32*>(nullptr), values, static_cast<const u8*>(nullptr), Nothing(),
+                         of_row, Nothing());
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -389,13 +458,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 extern "C" __global__ void __launch_bounds__(THREADS)
     scaled_values(u64 n, const I* offsets, const u32* columns, const T* values, const T* left, const T* right,
                   T* scaled) {
-    EACH(i, n)
-        for (u64 at = offsets[i]; at < offsets[i + 1]; at++) {
-            const T factor = left[i] * right[columns[at]];
-            const R size = magnitude(factor);
-            // The product of the factors may overflow although the scaled entry does not.
-            scaled[at] = size - size == 0 ? values[at] * factor : values[at] * left[i] * right[columns[at]];
-        }
+    each_entry(n, offsets, [=](u64 i, u64 at) {
+        const T factor = left[i] * right[columns[at]];
+        const R size = magnitude(factor);
+        // The product of the factors may overflow although the scaled entry does not.
+        scaled[at] = size - size == 0 ? values[at] * factor : values[at] * left[i] * right[columns[at]];
+    });
 }
 
 // strong is initially zero.
@@ -403,26 +471,32 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     scaled_sums(u64 n, const I* offsets, const u32* columns, const T* values, const f64* scales, f64 threshold, R* sums,
                 u32* strong) {
     u32 count = 0;
-    const auto of_row = [=, &count](u64 i, const Row<f64>& row, const Tile&) {
+    f64 sum = 0, strongest = 0;
+    const auto of_row = [&](u64 i, const Row<f64>& row, const Tile&) {
         const f64 own = scales[i];
-        f64 sum = 0, strongest = 0;
-        for (u32 at = 0; at < row.length; at++) {
-            const f64 scaled = f64(magnitude(row.values[at])) * row.there(at);
-            sum += scaled;
-            if (row.columns[at] != i) strongest = max(strongest, scaled * own);
-        }
+        if (row.first) sum = strongest = 0;
+        const auto scaled = [&](u32 at) {
+            const f64 size = f64(magnitude(row.values[at])) * row.there(at);
+            if (row.columns[at] != i) strongest = max(strongest, size * own);
+            return size;
+        };
+        row.in_order(scaled, [&](f64 size) { sum += size; });
+        if (!row.last) return;
+        if (row.lanes > 1)
+            for (u32 with = 16; with; with /= 2) strongest = max(strongest, shuffle_xor(strongest, with));
+        if (row.own() > 0) return;
         count += strongest > threshold;
         const R inverse = R(own / sum);
         sums[i] = finite(inverse) ? inverse : R(0);
     };
-    each_row(n, offsets, columns, values, scales, Nothing(), of_row, Nothing());
+    each_row<ROOM, true>(n, offsets, columns, values, scales, Nothing(), of_row, Nothing());
     count = warp_sum(count);
     if (lane_id() == 0 && count) atomicAdd(strong, count);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     scaled_magnitudes(u64 n, const I* offsets, const u32* columns, const T* values, const f64* scales, f32* weights) {
-    EACH(i, n)
-        for (u64 at = offsets[i]; at < offsets[i + 1]; at++)
-            weights[at] = f32(f64(magnitude(values[at])) * scales[i] * scales[columns[at]]);
+    each_entry(n, offsets, [=](u64 i, u64 at) {
+        weights[at] = f32(f64(magnitude(values[at])) * scales[i] * scales[columns[at]]);
+    });
 }

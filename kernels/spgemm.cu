@@ -24,6 +24,9 @@
 typedef OFFSET I;
 typedef TARGET J;
 
+// A lane alone reads rows of B with at most this many entries.
+constexpr u64 OF_LANE = 4;
+
 // CLASS_LANES lanes take a row, and read neighbouring entries.
 extern "C" __global__ void __launch_bounds__(THREADS)
     product_classes(u64 rows, const I* a_offsets, const u32* a_columns, const I* b_offsets, u32 a, u32 b, u32* classes,
@@ -51,17 +54,17 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 }
 
 // Classes by the known number of entries of a row of C, for rows that are not sorted; those of classes 1 to `sorted`
-// are. 0: none, or sorted. 1 to 5: at most a, b, c, d or e, which ascend. 6: more, or more than d with so many products
-// that one warp would take long.
+// are. 0: none, or sorted. 1 to 5: at most a, b, c, d or e, which ascend. 6: more, or, if such rows are to be `apart`, more
+// than d with so many products that one warp would take long.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    length_classes(u64 rows, const J* offsets, u32 sorted, u32 a, u32 b, u32 c, u32 d, u32 e, u32* classes,
+    length_classes(u64 rows, const J* offsets, u32 sorted, u32 apart, u32 a, u32 b, u32 c, u32 d, u32 e, u32* classes,
                    u32* counts) {
     __shared__ RowsOfClasses of_block;
     begin_counting(of_block);
     for (u64 row = u64(blockIdx.x) * THREADS + threadIdx.x; row < rows; row += u64(gridDim.x) * THREADS) {
         const u64 length = offsets[row + 1] - offsets[row];
         const u32 of_length = (length > 0) + (length > a) + (length > b) + (length > c) + (length > d) + (length > e);
-        const u32 own = classes[row] <= sorted ? 0 : classes[row] == 4 && of_length == 5 ? 6 : of_length;
+        const u32 own = classes[row] <= sorted ? 0 : apart && classes[row] == 4 && of_length == 5 ? 6 : of_length;
         classes[row] = own;
         atomicAdd(of_block.seen + own, 1u);
     }
@@ -99,13 +102,28 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             if (threadIdx.x == 0) all = 0;
             __syncthreads();
             u32 fresh = 0;
-            for (u64 at = begin + threadIdx.x / 32; at < end; at += THREADS / 32) {
-                const u64 k = a_columns[at], behind = b_offsets[k + 1];
-                for (u64 entry = b_offsets[k]; entry < behind; entry += 32) {
-                    bool first_of_column, want = entry + lane_id() < behind;
-                    const u32 column = want ? b_columns[entry + lane_id()] : 0;
-                    slot_for<1>(table, BLOCK_SLOTS, column, want, false, first_of_column);
-                    fresh += first_of_column;
+            const auto insert = [&](u64 entry, u64 behind) {
+                bool first_of_column, want = entry < behind;
+                const u32 column = want ? b_columns[entry] : 0;
+                slot_for<1>(table, BLOCK_SLOTS, column, want, false, first_of_column);
+                fresh += first_of_column;
+            };
+            // A lane inserts the columns of a short row of B, all lanes of a warp those of a longer one.
+            for (u64 tile = begin + threadIdx.x / 32 * 32; tile < end; tile += THREADS) {
+                u64 from = 0, behind = 0;
+                if (tile + lane_id() < end) {
+                    const u64 k = a_columns[tile + lane_id()];
+                    from = b_offsets[k];
+                    behind = b_offsets[k + 1];
+                }
+                const bool is_short = behind - from <= OF_LANE;
+                const u64 end_of_short = is_short ? behind : from;
+                for (u64 entry = from; __any_sync(ALL, entry < end_of_short); entry++) insert(entry, end_of_short);
+                for (u32 left = __ballot_sync(ALL, !is_short); left; left &= left - 1) {
+                    const u32 lane = __ffs(left) - 1;
+                    const u64 last = __shfl_sync(ALL, behind, lane);
+                    for (u64 entry = __shfl_sync(ALL, from, lane); entry < last; entry += 32)
+                        insert(entry + lane_id(), last);
                 }
             }
             fresh = warp_sum(fresh);

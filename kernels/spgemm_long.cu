@@ -1,8 +1,9 @@
 // The pattern of a product of sparse matrices, C = A B, for rows with too many products for the tables of spgemm.cu.
 //
-// A block takes a row, with one bit for each column of a window; warps take A's entries in turn, find where B's row
-// enters the window by bisection, and set the bits of its columns. Set bits are counted, or written as columns, which
-// ascend by themselves. Rows that are wider than a window take several, each with a pass over A's row.
+// A block takes a row, with one bit for each column of a window; warps take 32 of A's entries in turn, find where B's rows
+// enter the window by bisection, and set the bits of their columns: a lane those of a short row, all lanes those of a
+// longer one. Set bits are counted, or written as columns, which ascend by themselves. Rows that are wider than a window
+// take several, each with a pass over A's row.
 //
 // Constants: OFFSET (of A and B), TARGET (of C), WORDS (of a window, 32 columns each), THREADS.
 #include "block_before.cuh"
@@ -10,6 +11,9 @@
 
 typedef OFFSET I;
 typedef TARGET J;
+
+// A lane alone reads rows of B with at most this many entries.
+constexpr u64 OF_LANE = 4;
 
 // The first and the last column of the row, in shared memory.
 DEVICE void find_ends(u32& first, u32& last, u64 begin, u64 end, const u32* a_columns, const I* b_offsets, const u32* b_columns) {
@@ -33,13 +37,25 @@ DEVICE void set_bits(u32* bits, u32 words, u64 start, u64 begin, u64 end, const 
     for (u32 word = threadIdx.x; word < words; word += THREADS) bits[word] = 0;
     __syncthreads();
     const u64 behind = start + 32 * u64(words);
-    for (u64 at = begin + threadIdx.x / 32; at < end; at += THREADS / 32) {
-        const u64 k = a_columns[at], to = b_offsets[k + 1];
-        for (u64 entry = first_from(b_columns, u64(b_offsets[k]), to, start) + lane_id(); entry < to; entry += 32) {
-            const u64 column = b_columns[entry];
-            if (column >= behind) break;
-            const u32 place = u32(column - start);
-            atomicOr(bits + place / 32, 1u << (place % 32));
+    const auto set = [=](u64 entry) {
+        const u64 column = b_columns[entry];
+        const u32 place = u32(column - start);
+        if (column < behind) atomicOr(bits + place / 32, 1u << (place % 32));
+        return column < behind;
+    };
+    for (u64 tile = begin + threadIdx.x / 32 * 32; tile < end; tile += THREADS) {
+        u64 from = 0, to = 0;
+        if (tile + lane_id() < end) {
+            const u64 k = a_columns[tile + lane_id()];
+            to = b_offsets[k + 1];
+            from = first_from(b_columns, u64(b_offsets[k]), to, start);
+        }
+        const bool is_short = to - from <= OF_LANE;
+        for (u64 entry = from; is_short && entry < to && set(entry); entry++) {}
+        for (u32 left = __ballot_sync(ALL, !is_short); left; left &= left - 1) {
+            const u32 lane = __ffs(left) - 1;
+            const u64 last = __shfl_sync(ALL, to, lane);
+            for (u64 entry = __shfl_sync(ALL, from, lane) + lane_id(); entry < last && set(entry); entry += 32) {}
         }
     }
     __syncthreads();

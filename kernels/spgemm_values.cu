@@ -4,7 +4,8 @@
 // shared memory. Each lane takes an entry of A's row and finds by bisection which part of B's row is within the piece.
 // Then entries are taken one after another: the lanes share that part, find each column's place among C's, and add the
 // product to its sum. A row of B has each column once, and the lanes synchronise before the next entry, so products of
-// an entry are added in the order of A's row, one by one, as on the host, and every run gives the same bits.
+// an entry are added in the order of A's row, one by one, as on the host, and every run gives the same bits. If no part
+// has more than one entry, as with aggregates, 32 are added at a time, those of one column one after another.
 //
 // A column's place is the number of C's columns before it, which is counted in a bitmap or, if the piece spans too many
 // columns, found by bisection. (H200, 2026-11-26, a graph with 1.6 10^8 entries in its square: 9.2 ms; 40.7 ms if all
@@ -64,6 +65,11 @@ DEVICE void add_products(Sums& sums, u64 row, u64 place, u32 length, const I* a_
         }
         __syncwarp();
     }
+    const auto place_of = [&](u32 column) {
+        if (!dense) return first_from(sums.columns, 0u, length, column);
+        const u32 at = column - first;
+        return sums.before[at / 32] + u32(__popc(sums.bits[at / 32] & ((1u << (at % 32)) - 1)));
+    };
     const u64 behind = a_offsets[row + 1];
     for (u64 tile = a_offsets[row]; tile < behind; tile += 32) {
         // Each lane finds the part of one of B's rows that is within the piece.
@@ -75,6 +81,18 @@ DEVICE void add_products(Sums& sums, u64 row, u64 place, u32 length, const I* a_
             from = first_from(b_columns, u64(b_offsets[k]), end, first);
             within = u32(first_from(b_columns, from, end, last + 1) - from);
             own = a_values[tile + lane];
+        }
+        if (__all_sync(ALL, within <= 1)) {
+            // Each lane has at most one product. Those of one column are added one after another.
+            const u32 column = within ? b_columns[from] : 0;
+            const T product = within ? own * b_values[from] : T();
+            const u32 alike = __match_any_sync(ALL, column) & __ballot_sync(ALL, within > 0);
+            const u32 turn = __popc(alike & lanes_below()), i = within ? place_of(column) : 0;
+            for (u32 t = 0; __any_sync(ALL, within && turn >= t); t++) {
+                if (within && turn == t) sums.values[i] = sums.values[i] + product;
+                __syncwarp();
+            }
+            continue;
         }
         for (u32 left = __ballot_sync(ALL, within > 0); left;) {
             u32 lengths[AHEAD], column[AHEAD];
@@ -101,13 +119,7 @@ DEVICE void add_products(Sums& sums, u64 row, u64 place, u32 length, const I* a_
                         column[u] = b_columns[begin[u] + (j - lane)];
                         value[u] = b_values[begin[u] + (j - lane)];
                     }
-                    u32 i;
-                    if (dense) {
-                        const u32 at = column[u] - first;
-                        i = sums.before[at / 32] + __popc(sums.bits[at / 32] & ((1u << (at % 32)) - 1));
-                    } else {
-                        i = first_from(sums.columns, 0u, length, column[u]);
-                    }
+                    const u32 i = place_of(column[u]);
                     sums.values[i] = sums.values[i] + factor[u] * value[u];
                 }
                 __syncwarp();

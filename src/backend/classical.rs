@@ -1,6 +1,6 @@
 //! Classical coarsening: the choice of coarse unknowns, and the interpolation from them.
 
-use super::{CoarseningSteps, Conversions, CsrArrays, CsrParts, Offsets};
+use super::{CoarseningSteps, Conversions, CsrArrays, CsrParts, CsrPattern, Offsets};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
@@ -25,13 +25,12 @@ pub trait ClassicalSteps: CoarseningSteps + Conversions {
 
     /// The prolongation from the unknowns that parallel modified independent sets (PMIS) choose, by extended+i
     /// interpolation with at most `weights` entries a row, and the number of these unknowns, which may be 0. The
-    /// matrices after A are the pattern of strong dependences and its transpose; their values mean nothing. None if
-    /// some row has more unknowns around it than the kernels have room for.
+    /// pattern after A is that of strong dependences. None if some row has more unknowns around it than the kernels have
+    /// room for.
     fn extended_interpolation<T: Scalar>(
         &self,
         _a: CsrParts<'_, T, Self>,
-        _dependences: CsrParts<'_, f32, Self>,
-        _influences: CsrParts<'_, f32, Self>,
+        _dependences: CsrPattern<'_, Self>,
         _weights: usize,
     ) -> Result<Option<(CsrArrays<T, Self>, usize)>> {
         Err(no_kernels())

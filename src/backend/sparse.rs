@@ -53,14 +53,15 @@ pub trait SparseProducts: Primitives {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// Computes C = A B, both pattern and values. `known` has the row starts and the number of entries of C if the
-    /// caller knows them; then the backend need not compute row lengths.
+    /// Computes C = A B, both pattern and values; `None` if C would have more than `most` entries. `known` has the row
+    /// starts and the number of entries of C if the caller knows them; then the backend need not compute row lengths.
     fn multiply_rows<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         b: CsrParts<'_, V, Self>,
         known: Option<(OffsetsRef<'_, Self>, usize)>,
-    ) -> Result<CsrArrays<V, Self>>;
+        most: usize,
+    ) -> Result<Option<CsrArrays<V, Self>>>;
 
     /// Adds to `count[0]` the number of positions in which two lists of the same length differ.
     fn count_differing(

@@ -40,8 +40,8 @@ pub use format::{FORMAT_NAMES, Format, build, convert, format, formats, storage_
 pub use hybrid::Hybrid;
 pub use jds::Jds;
 pub use lengths::{RowLengths, RowStatistics};
-pub(crate) use multiply::multiply_at;
 pub use multiply::{TripleProduct, add, multiply, multiply_again};
+pub(crate) use multiply::{multiply_at, multiply_within};
 pub use sell::Sell;
 pub use sparse::SparseMatrix;
 pub use storage::{FREE_PADDING, MOST_PADDING, Storage};

@@ -23,9 +23,21 @@ pub fn multiply<V: Scalar, B: SparseProducts>(
     a: &Csr<V, B>,
     b: &Csr<V, B>,
 ) -> Result<Csr<V, B>> {
+    multiply_within(backend, a, b, usize::MAX).map(|product| product.expect("a product of any size"))
+}
+
+/// [`multiply`] if C has at most `most` entries, else `None`. A device counts them before it computes them.
+pub(crate) fn multiply_within<V: Scalar, B: SparseProducts>(
+    backend: &B,
+    a: &Csr<V, B>,
+    b: &Csr<V, B>,
+    most: usize,
+) -> Result<Option<Csr<V, B>>> {
     Error::check_dimension("rows of the second factor", a.columns(), b.rows())?;
-    let (offsets, indices, values) = backend.multiply_rows(a.parts(), b.parts(), None)?;
-    Ok(Csr::from_parts_unchecked(a.rows(), b.columns(), offsets, indices, values))
+    let arrays = backend.multiply_rows(a.parts(), b.parts(), None, most)?;
+    Ok(arrays.map(|(offsets, indices, values)| {
+        Csr::from_parts_unchecked(a.rows(), b.columns(), offsets, indices, values)
+    }))
 }
 
 /// [`multiply`] with the row starts of C known from factors with the same patterns. C has `entries` entries.
@@ -37,7 +49,8 @@ pub(crate) fn multiply_at<V: Scalar, B: SparseProducts>(
 ) -> Result<Csr<V, B>> {
     Error::check_dimension("rows of the second factor", a.columns(), b.rows())?;
     Error::check_dimension("rows of the product", a.rows() + 1, starts.len())?;
-    let (offsets, indices, values) = backend.multiply_rows(a.parts(), b.parts(), Some((starts, entries)))?;
+    let arrays = backend.multiply_rows(a.parts(), b.parts(), Some((starts, entries)), usize::MAX)?;
+    let (offsets, indices, values) = arrays.expect("a product of any size");
     Ok(Csr::from_parts_unchecked(a.rows(), b.columns(), offsets, indices, values))
 }
 

@@ -22,7 +22,7 @@
 use super::classical::{Diagonal, coarse_unknowns, strong_dependences};
 use super::pattern::{Pattern, Places, SCALED, keep_largest, task_of};
 use super::strength::packed;
-use crate::backend::ClassicalSteps;
+use crate::backend::{ClassicalSteps, CsrPattern};
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::parallel::{both, of_stretches};
@@ -44,11 +44,9 @@ pub(super) fn classical_prolongation<T: Scalar, B: ClassicalSteps>(
 ) -> Result<Csr<T, B>> {
     if weights <= B::MOST_WEIGHTS {
         let (starts, columns) = backend.strong_columns(a.parts(), strength)?;
-        let none = backend.zeros::<f32>(B::len(&columns))?;
-        let dependences = Csr::from_parts_unchecked(a.rows(), a.rows(), starts, columns, none);
-        let influences = dependences.transpose(backend)?;
-        let (strong, influences) = (dependences.parts(), influences.parts());
-        let found = backend.extended_interpolation(a.parts(), strong, influences, weights)?;
+        let strong =
+            CsrPattern { rows: a.rows(), columns: a.rows(), offsets: starts.as_ref(), indices: &columns };
+        let found = backend.extended_interpolation(a.parts(), strong, weights)?;
         if let Some(((offsets, indices, values), coarse)) = found {
             return Ok(Csr::from_parts_unchecked(a.rows(), coarse, offsets, indices, values));
         }

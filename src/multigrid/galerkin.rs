@@ -2,7 +2,7 @@
 
 use crate::backend::{CoarseningSteps, Conversions};
 use crate::error::Result;
-use crate::matrix::{Csr, multiply};
+use crate::matrix::{Csr, multiply, multiply_within};
 use crate::scalar::Scalar;
 
 /// P^H.
@@ -26,7 +26,17 @@ pub(super) fn galerkin<T: Scalar, B: CoarseningSteps + Conversions>(
     a: &Csr<T, B>,
     (p, r): (Csr<T, B>, Option<Csr<T, B>>),
 ) -> Result<(Transfer<T, B>, Csr<T, B>)> {
+    galerkin_within(backend, a, (p, r), usize::MAX).map(|built| built.expect("a level of any size"))
+}
+
+/// [`galerkin`] if R A P has at most `most` entries, else `None`.
+pub(super) fn galerkin_within<T: Scalar, B: CoarseningSteps + Conversions>(
+    backend: &B,
+    a: &Csr<T, B>,
+    (p, r): (Csr<T, B>, Option<Csr<T, B>>),
+    most: usize,
+) -> Result<Option<(Transfer<T, B>, Csr<T, B>)>> {
     let r = r.map_or_else(|| conjugate_transpose(backend, &p), Ok)?;
-    let coarse = multiply(backend, &r, &multiply(backend, a, &p)?)?;
-    Ok(((p, r), coarse))
+    let coarse = multiply_within(backend, &r, &multiply(backend, a, &p)?, most)?;
+    Ok(coarse.map(|coarse| ((p, r), coarse)))
 }

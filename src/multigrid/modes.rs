@@ -25,13 +25,14 @@ pub fn rigid_body_modes(dimensions: usize, points: &[f64]) -> Result<Vec<f64>> {
     let middle: Vec<f64> = (0..dimensions).map(middle).collect();
     let mut modes = Vec::with_capacity(points.len() * if dimensions == 2 { 3 } else { 6 });
     for point in points.chunks_exact(dimensions) {
-        let at: Vec<f64> = point.iter().zip(&middle).map(|(at, middle)| at - middle).collect();
-        match at[..] {
-            [x, y] => {
+        match (point, &middle[..]) {
+            (&[x, y], &[of_x, of_y]) => {
+                let [x, y] = [x - of_x, y - of_y];
                 modes.extend([1.0, 0.0, -y]);
                 modes.extend([0.0, 1.0, x]);
             }
-            [x, y, z] => {
+            (&[x, y, z], &[of_x, of_y, of_z]) => {
+                let [x, y, z] = [x - of_x, y - of_y, z - of_z];
                 modes.extend([1.0, 0.0, 0.0, -y, 0.0, z]);
                 modes.extend([0.0, 1.0, 0.0, x, -z, 0.0]);
                 modes.extend([0.0, 0.0, 1.0, 0.0, y, -x]);

@@ -6,7 +6,7 @@ use super::diagonal::ones;
 use super::diffusion::{symmetric_part, with_diffusion};
 use super::energy::of_least_energy;
 use super::extended::{classical_prolongation, fewer_weights};
-use super::galerkin::{Transfer, conjugate_transpose, galerkin};
+use super::galerkin::{Transfer, conjugate_transpose, galerkin, galerkin_within};
 use super::nodes;
 use super::stiff::{hubs, stiff_unknowns};
 use super::strength::{Nodes, squared_norms, strong_couplings};
@@ -204,14 +204,13 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
                 (NearNull::One(_), NearNull::Several(_)) => unreachable!("one vector becomes one"),
             };
             drop(graph);
+            let most = (options.most_entries * finest as f64) as usize;
             let built = match smoothed {
                 Some(p) if coarse_nodes.0.is_some() || takes_few(backend, a, (&p, longest), finest)? => {
-                    Some(galerkin(backend, a, (p, restriction))?)
+                    galerkin_within(backend, a, (p, restriction), most.saturating_sub(entries))?
                 }
                 _ => None,
             };
-            let most = options.most_entries * finest as f64;
-            let built = built.filter(|built| (entries + built.1.nonzeros()) as f64 <= most);
             let fits = built.is_some();
             let built = match built {
                 Some(built) => built,

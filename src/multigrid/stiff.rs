@@ -12,7 +12,7 @@
 //! whose only strong neighbours are hubs join the aggregate of one.
 
 use super::MultigridBackend;
-use crate::backend::{CoarseningSteps, EXPONENTS};
+use crate::backend::{CoarseningSteps, EXPONENTS, copied};
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
@@ -52,14 +52,20 @@ pub(super) fn stiff_unknowns<T: Scalar, B: CoarseningSteps>(
     let Some((least, count)) = least_exponent(&backend.download(&counts)?, most, above) else {
         return backend.buffer(0);
     };
+    let stiff = numbers_from(backend, &exponents, least)?;
+    debug_assert_eq!(B::len(&stiff), count);
+    Ok(stiff)
+}
+
+/// The places of the elements that are at least `least`, ascending.
+fn numbers_from<B: CoarseningSteps>(backend: &B, x: &B::Slice<u32>, least: u32) -> Result<B::Vec<u32>> {
+    let n = B::len(x);
     let (mut flags, mut numbers, mut all) =
         (backend.buffer(n)?, backend.buffer::<u32>(n)?, backend.buffer(n)?);
-    backend.flags_from(&exponents, least, &mut flags)?;
+    backend.flags_from(x, least, &mut flags)?;
     backend.sequence::<u32>(&mut numbers)?;
-    backend.compact(&numbers, &flags, &mut all)?;
-    let mut stiff = backend.buffer(count)?;
-    backend.copy(B::part(&all, 0..count), &mut stiff)?;
-    Ok(stiff)
+    let count = backend.compact(&numbers, &flags, &mut all)?;
+    copied(backend, B::part(&all, 0..count))
 }
 
 /// The hubs of a level in ascending order; `None` if there are none.
@@ -75,9 +81,7 @@ pub(super) fn hubs<T: Scalar, B: MultigridBackend>(
     }
     let mut lengths = backend.buffer::<u32>(n)?;
     backend.row_lengths(a.parts().offsets, 0, u32::MAX as usize, &mut lengths)?;
-    let lengths = backend.download(&lengths)?;
-    let hubs = (0..).zip(lengths).filter(|&(_, length)| length >= least).map(|(row, _)| row);
-    Ok(Some(backend.upload(hubs.collect())?))
+    numbers_from(backend, &lengths, least).map(Some)
 }
 
 /// The smallest exponent of stiff unknowns, and the number of these, at most `most`; `None` if there are none.

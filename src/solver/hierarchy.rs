@@ -204,8 +204,15 @@ fn made<T: Scalar, B: SolverBackend>(
     wanted: &Wanted<'_, B>,
 ) -> Result<Option<Multigrid<T, B>>> {
     let Some(units) = wanted.units else { return made_of(a, wanted) };
-    let inverse = units.inverse.iter().map(|&unit| T::from_f64(unit)).collect();
-    let inverse = wanted.backend.upload(inverse)?;
+    let same: &dyn Any = &units.inverse;
+    let inverse = match same.downcast_ref::<Arc<[T]>>() {
+        Some(inverse) => {
+            let mut there = wanted.backend.buffer(inverse.len())?;
+            wanted.backend.write(inverse, &mut there)?;
+            there
+        }
+        None => wanted.backend.upload(units.inverse.iter().map(|&unit| T::from_f64(unit)).collect())?,
+    };
     Multigrid::in_units_of(wanted.backend, a, (inverse, units.columns), |a| made_of(a, wanted))
 }
 

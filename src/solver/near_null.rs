@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::multigrid::rigid_body_modes;
 use crate::scalar::Scalar;
+use std::any::Any;
 
 /// Vectors for multigrid's prolongation.
 #[derive(Debug, Clone)]
@@ -58,18 +59,29 @@ impl NearNull {
 
     /// The vectors and their number; none if they are the constants that multigrid uses by default.
     pub(super) fn vectors<T: Scalar>(&self, unknowns: usize) -> Result<Option<(usize, Vec<T>)>> {
-        let of = |entries: &[f64]| entries.iter().map(|&entry| T::from_f64(entry)).collect();
         match self {
             Self::Points { dimensions, coordinates } => {
                 if !(2..=3).contains(dimensions) || coordinates.len() != unknowns {
                     return Ok(None);
                 }
                 let modes = rigid_body_modes(*dimensions, coordinates)?;
-                Ok(Some((modes.len() / unknowns.max(1), of(&modes))))
+                let count = modes.len() / unknowns.max(1);
+                // Modes are many, and doubles need no copy.
+                let modes: Box<dyn Any> = Box::new(modes);
+                let modes = match modes.downcast::<Vec<T>>() {
+                    Ok(modes) => *modes,
+                    Err(modes) => modes.downcast_ref::<Vec<f64>>().map_or_else(Vec::new, |modes| of(modes)),
+                };
+                Ok(Some((count, modes)))
             }
             Self::Vectors { count, entries } => Ok(Some((*count, of(entries)))),
         }
     }
+}
+
+/// The entries as numbers of another type.
+fn of<T: Scalar>(entries: &[f64]) -> Vec<T> {
+    entries.iter().map(|&entry| T::from_f64(entry)).collect()
 }
 
 /// Refuses infinite or NaN entries, and names their row.

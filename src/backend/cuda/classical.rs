@@ -43,13 +43,6 @@ mod kernel {
     }
     kernels! {
         "classical.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, starts as TARGET);
-        fn coarse_start(
-            n: usize,
-            starts: OffsetsRef<'_, Cuda>,
-            state: &mut Slice<u32>,
-            chosen: &mut Slice<u32>,
-            undecided: &mut Slice<u32>,
-        );
         fn packed_rows(
             n: usize,
             width: u32,
@@ -62,17 +55,19 @@ mod kernel {
     }
     kernels! {
         "classical.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, depends as TARGET);
-        fn coarse_choose(
+        fn coarse_compare(
             n: usize,
             depends: CsrPattern<'_, Cuda>,
-            influences: CsrPattern<'_, Cuda>,
+            counts: &Slice<u32>,
             state: &Slice<u32>,
-            chosen: &mut Slice<u32>,
+            round: u32,
+            lost: &mut Slice<u32>,
         );
         fn coarse_decide(
             n: usize,
             depends: CsrPattern<'_, Cuda>,
-            chosen: &Slice<u32>,
+            lost: &Slice<u32>,
+            round: u32,
             state: &mut Slice<u32>,
             undecided: &mut Slice<u32>,
         );
@@ -90,6 +85,15 @@ mod kernel {
     }
     kernels! {
         "classical.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, "u32" as TARGET);
+        fn influence_counts(entries: usize, dependences: &Slice<u32>, counts: &mut Slice<u32>);
+        fn coarse_start(
+            n: usize,
+            counts: &Slice<u32>,
+            state: &mut Slice<u32>,
+            lost: &mut Slice<u32>,
+            undecided: &mut Slice<u32>,
+        );
+        fn coarse_flags(n: usize, state: &Slice<u32>, flags: &mut Slice<u32>);
         fn coarse_numbers(
             n: usize,
             state: &Slice<u32>,
@@ -126,27 +130,38 @@ impl<T: Scalar> Wide<T> {
     }
 }
 
+/// Returns whether the host checks after this round if all unknowns are decided. It must then wait for the device. A
+/// superfluous round takes less time than a wait and changes nothing.
+fn asked_after(round: u32) -> bool {
+    round >= 4 && round.is_multiple_of(2)
+}
+
 /// Returns the number of each coarse unknown (`u32::MAX` for others), and how many coarse unknowns there are.
 fn coarse_unknowns<T: Scalar>(
     cuda: Cuda,
     depends: CsrPattern<'_, Cuda>,
-    influences: CsrPattern<'_, Cuda>,
 ) -> Result<(<Cuda as Backend>::Vec<u32>, usize)> {
-    let n = depends.rows;
+    let (n, columns) = (depends.rows, depends.indices);
     let shape = || tuning::classical_rows(cuda.0.chip, n + 1);
-    let (mut state, mut chosen) = (cuda.buffer::<u32>(n)?, cuda.buffer::<u32>(n)?);
+    let mut counts = cuda.zeros::<u32>(n)?;
+    let of_entries = tuning::classical_rows(cuda.0.chip, columns.len());
+    kernel::influence_counts::<T>(cuda, of_entries, columns.len(), columns, &mut counts)?;
+    let (mut state, mut lost) = (cuda.buffer::<u32>(n)?, cuda.buffer::<u32>(n)?);
     let mut undecided = cuda.zeros::<u32>(1)?;
-    kernel::coarse_start::<T>(cuda, shape(), n, influences.offsets, &mut state, &mut chosen, &mut undecided)?;
-    while cuda.value(&undecided)? > 0 {
-        kernel::coarse_choose::<T>(cuda, shape(), n, depends, influences, &state, &mut chosen)?;
+    kernel::coarse_start::<T>(cuda, shape(), n, &counts, &mut state, &mut lost, &mut undecided)?;
+    for round in 1.. {
+        kernel::coarse_compare::<T>(cuda, shape(), n, depends, &counts, &state, round, &mut lost)?;
         cuda.fill(0, &mut undecided)?;
-        kernel::coarse_decide::<T>(cuda, shape(), n, depends, &chosen, &mut state, &mut undecided)?;
+        kernel::coarse_decide::<T>(cuda, shape(), n, depends, &lost, round, &mut state, &mut undecided)?;
+        if asked_after(round) && cuda.value(&undecided)? == 0 {
+            break;
+        }
     }
-    let (mut flags, mut places) = (cuda.zeros::<u32>(n + 1)?, cuda.buffer::<u32>(n + 1)?);
-    cuda.copy(&chosen, Cuda::part_mut(&mut flags, 0..n))?;
+    let (mut flags, mut places) = (cuda.buffer::<u32>(n + 1)?, cuda.buffer::<u32>(n + 1)?);
+    kernel::coarse_flags::<T>(cuda, shape(), n, &state, &mut flags)?;
     cuda.exclusive_scan(&flags, &mut places)?;
     let count = cuda.value(Cuda::part(&places, n..n + 1))? as usize;
-    let mut numbers = chosen;
+    let mut numbers = lost;
     kernel::coarse_numbers::<T>(cuda, shape(), n, &state, &places, &mut numbers)?;
     Ok((numbers, count))
 }
@@ -161,7 +176,7 @@ impl ClassicalSteps for Cuda {
         strength: f64,
     ) -> Result<(Offsets<Self>, Self::Vec<u32>)> {
         let (cuda, n, threshold) = (*self, a.rows, T::Real::from_f64(strength));
-        let shape = || tuning::classical_rows(cuda.0.chip, n + 1);
+        let shape = || tuning::strong_lanes(cuda.0.chip, n);
         let mut lengths = cuda.buffer::<u32>(n + 1)?;
         kernel::dependence_lengths(cuda, shape(), n, a, threshold, &mut lengths)?;
         let (starts, entries) = offsets_of(&cuda, &lengths)?;
@@ -176,24 +191,23 @@ impl ClassicalSteps for Cuda {
     fn extended_interpolation<T: Scalar>(
         &self,
         a: CsrParts<'_, T, Self>,
-        strong: CsrParts<'_, f32, Self>,
-        influences: CsrParts<'_, f32, Self>,
+        strong: CsrPattern<'_, Self>,
         weights: usize,
     ) -> Result<Option<(CsrArrays<T, Self>, usize)>> {
         let (cuda, n) = (*self, a.rows);
-        let (numbers, count) = coarse_unknowns::<T>(cuda, strong.pattern(), influences.pattern())?;
+        let (numbers, count) = coarse_unknowns::<T>(cuda, strong)?;
         let mut wide = Wide::<T>::new(cuda, n, weights)?;
-        // A second launch with larger tables is only for the few rows with many unknowns around them.
-        for large in [false, true] {
+        // Later launches with larger tables are only for the few rows with many unknowns around them.
+        let shapes = tuning::classical_lanes(cuda.0.chip, n, a.indices.len() / n.max(1), weights);
+        for (number, shape) in shapes.enumerate() {
             let mut beyond = cuda.zeros::<u32>(1)?;
-            let shape = tuning::classical_warps(cuda.0.chip, n, large);
             let Wide { lengths, columns, values, .. } = &mut wide;
             alike(cuda, a.offsets, strong.offsets, |of_a, of_strong| {
                 let a = a.with_offsets(of_a);
-                let strong = strong.pattern().with_offsets(of_strong);
-                let (most, beyond) = (weights as u32, &mut beyond);
+                let strong = strong.with_offsets(of_strong);
+                let (most, again, beyond) = (weights as u32, number > 0, &mut beyond);
                 kernel::extended_rows(
-                    cuda, shape, n, a, strong, &numbers, most, large, lengths, columns, values, beyond,
+                    cuda, shape, n, a, strong, &numbers, most, again, lengths, columns, values, beyond,
                 )
             })?;
             if cuda.value(&beyond)? == 0 {

@@ -283,7 +283,8 @@ impl CoarseningSteps for Cuda {
     }
 
     fn row_norms<V: Scalar>(&self, a: CsrParts<'_, V, Self>, norms: &mut Slice<V::Real>) -> Result<()> {
-        kernel::row_norms::<V>(*self, nodes(*self, a.rows), a.rows, a.offsets, a.values, norms)
+        let shape = tuning::row_entries(self.0.chip, a.rows + 1, a.values.len());
+        kernel::row_norms::<V>(*self, shape, a.rows, a.offsets, a.values, norms)
     }
 
     fn divide_by_column<V: Scalar>(
@@ -314,7 +315,8 @@ impl CoarseningSteps for Cuda {
         right: &Slice<V>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        kernel::scaled_values::<V>(*self, nodes(*self, a.rows), a.rows, a, left, right, values)
+        let shape = tuning::node_lanes(self.0.chip, a.rows);
+        kernel::scaled_values::<V>(*self, shape, a.rows, a, left, right, values)
     }
 
     fn scaled_sums<V: Scalar>(
@@ -335,7 +337,8 @@ impl CoarseningSteps for Cuda {
         scales: &Slice<f64>,
         weights: &mut Slice<f32>,
     ) -> Result<()> {
-        kernel::scaled_magnitudes::<V>(*self, nodes(*self, a.rows), a.rows, a, scales, weights)
+        let shape = tuning::node_lanes(self.0.chip, a.rows);
+        kernel::scaled_magnitudes::<V>(*self, shape, a.rows, a, scales, weights)
     }
 
     fn group_inverses<V: Scalar>(

@@ -2,6 +2,7 @@
 
 use super::coarsen::nodes;
 use super::launch::kernels;
+use super::shape::Shape;
 use super::slice::Slice;
 use super::{Cuda, tuning};
 use crate::backend::{Backend, CsrParts, CsrPattern, GroupingSteps, OffsetsRef};
@@ -17,12 +18,14 @@ mod kernel {
         "aggregate.cu", types(; graph as OFFSET);
         fn independent_least(
             n: usize,
+            log_lanes: u32,
             graph: CsrPattern<'_, Cuda>,
             state: &Slice<u64>,
             smallest: &mut Slice<u64>,
         );
         fn independent_decide(
             n: usize,
+            log_lanes: u32,
             graph: CsrPattern<'_, Cuda>,
             smallest: &Slice<u64>,
             round: u64,
@@ -31,6 +34,7 @@ mod kernel {
         );
         fn group_roots(
             n: usize,
+            log_lanes: u32,
             graph: CsrPattern<'_, Cuda>,
             group: &Slice<u32>,
             state: &Slice<u64>,
@@ -39,6 +43,7 @@ mod kernel {
         );
         fn gather_groups(
             n: usize,
+            log_lanes: u32,
             graph: CsrPattern<'_, Cuda>,
             flags: &Slice<u32>,
             places: &Slice<u32>,
@@ -47,6 +52,7 @@ mod kernel {
         );
         fn join_groups(
             n: usize,
+            log_lanes: u32,
             graph: CsrParts<'_, f32, Cuda>,
             before: &Slice<u32>,
             groups: usize,
@@ -105,6 +111,13 @@ mod kernel {
     }
 }
 
+/// Returns a launch with one lane or several for each node, the number of nodes, and the logarithm of the number of
+/// lanes.
+fn of_nodes(cuda: Cuda, graph: CsrPattern<'_, Cuda>) -> (Shape, usize, u32) {
+    let log_lanes = tuning::log_node_lanes(graph.indices.len() / graph.rows.max(1));
+    (nodes(cuda, graph.rows << log_lanes), graph.rows, log_lanes)
+}
+
 impl GroupingSteps for Cuda {
     fn ungrouped(
         &self,
@@ -137,7 +150,8 @@ impl GroupingSteps for Cuda {
         state: &Slice<u64>,
         smallest: &mut Slice<u64>,
     ) -> Result<()> {
-        kernel::independent_least(*self, nodes(*self, graph.rows), graph.rows, graph, state, smallest)
+        let (shape, n, log_lanes) = of_nodes(*self, graph);
+        kernel::independent_least(*self, shape, n, log_lanes, graph, state, smallest)
     }
 
     fn independent_decide(
@@ -149,16 +163,8 @@ impl GroupingSteps for Cuda {
         undecided: &mut Slice<u32>,
     ) -> Result<()> {
         self.fill(0, undecided)?;
-        kernel::independent_decide(
-            *self,
-            nodes(*self, graph.rows),
-            graph.rows,
-            graph,
-            smallest,
-            round,
-            state,
-            undecided,
-        )
+        let (shape, n, log_lanes) = of_nodes(*self, graph);
+        kernel::independent_decide(*self, shape, n, log_lanes, graph, smallest, round, state, undecided)
     }
 
     fn group_roots(
@@ -169,7 +175,8 @@ impl GroupingSteps for Cuda {
         least: u32,
         flags: &mut Slice<u32>,
     ) -> Result<()> {
-        kernel::group_roots(*self, nodes(*self, graph.rows), graph.rows, graph, group, state, least, flags)
+        let (shape, n, log_lanes) = of_nodes(*self, graph);
+        kernel::group_roots(*self, shape, n, log_lanes, graph, group, state, least, flags)
     }
 
     fn gather_groups(
@@ -180,7 +187,8 @@ impl GroupingSteps for Cuda {
         first: u32,
         group: &mut Slice<u32>,
     ) -> Result<()> {
-        kernel::gather_groups(*self, nodes(*self, graph.rows), graph.rows, graph, flags, places, first, group)
+        let (shape, n, log_lanes) = of_nodes(*self, graph);
+        kernel::gather_groups(*self, shape, n, log_lanes, graph, flags, places, first, group)
     }
 
     fn group_sizes(
@@ -208,8 +216,8 @@ impl GroupingSteps for Cuda {
         sizes: &Slice<u32>,
         group: &mut Slice<u32>,
     ) -> Result<()> {
-        let shape = nodes(*self, graph.rows);
-        kernel::join_groups(*self, shape, graph.rows, graph, before, sizes.len() - 1, sizes, group)
+        let (shape, n, log_lanes) = of_nodes(*self, graph.pattern());
+        kernel::join_groups(*self, shape, n, log_lanes, graph, before, sizes.len() - 1, sizes, group)
     }
 
     fn preferred_partners(

@@ -171,29 +171,31 @@ impl Dealt {
         }
         // Classes with few rows have been merged with the next class.
         let sorted = (1..MANY_PRODUCTS).rfind(|&class| !self.places[class].is_empty()).unwrap_or(0);
-        Self::by_length(cuda, of_rows, sorted, offsets).map(Some)
+        let apart = self.places[LONG_PRODUCTS].len() < tuning::MANY_LONG;
+        Self::by_length(cuda, of_rows, (sorted, apart), offsets).map(Some)
     }
 
     /// Classifies all rows by their number of entries in C, however many products they have.
     fn of_all_lengths(cuda: Cuda, rows: usize, offsets: OffsetsRef<'_, Cuda>) -> Result<Self> {
         let mut of_rows = cuda.buffer(rows)?;
         cuda.fill(MANY_PRODUCTS as u32, &mut of_rows)?;
-        Self::by_length(cuda, of_rows, 0, offsets)
+        Self::by_length(cuda, of_rows, (0, false), offsets)
     }
 
     /// Classifies rows by their number of entries in C, except those of class `sorted` and lower ones. `of_rows` has
-    /// the class of each row by its products.
+    /// the class of each row by its products. If they are to be `apart`, blocks share rows with very many products.
     fn by_length(
         cuda: Cuda,
         of_rows: DeviceVec<u32>,
-        sorted: usize,
+        (sorted, apart): (usize, bool),
         offsets: OffsetsRef<'_, Cuda>,
     ) -> Result<Self> {
         let (shape, rows) = (tuning::row_threads(cuda.0.chip, of_rows.len()), of_rows.len());
         let [a, b, c, d, e] = tuning::LENGTHS_OF_CLASSES;
         let mut classes = Classes { of_rows, counts: cuda.zeros(CLASSES)? };
         let Classes { of_rows, counts } = &mut classes;
-        kernel::length_classes(cuda, shape, rows, offsets, sorted as u32, a, b, c, d, e, of_rows, counts)?;
+        let (sorted, apart) = (sorted as u32, u32::from(apart));
+        kernel::length_classes(cuda, shape, rows, offsets, sorted, apart, a, b, c, d, e, of_rows, counts)?;
         Self::new(cuda, classes, (1, LONG_ROW), false)
     }
 
@@ -215,12 +217,8 @@ impl Dealt {
 
 /// Checks that no column is 2^32 - 1, which marks a free slot of a hash table.
 fn check_columns(columns: usize) -> Result<()> {
-    if columns > u32::MAX as usize {
-        return Err(Error::Unsupported(
-            "a product of sparse matrices with 2^32 columns on a device; use the cpu".into(),
-        ));
-    }
-    Ok(())
+    let what = "a product of sparse matrices with 2^32 columns on a device; use the cpu";
+    if columns > u32::MAX as usize { Err(Error::Unsupported(what.into())) } else { Ok(()) }
 }
 
 /// Returns a copy of the offsets as 64-bit integers.
@@ -445,7 +443,8 @@ impl SparseProducts for Cuda {
         a: CsrParts<'_, V, Self>,
         b: CsrParts<'_, V, Self>,
         known: Option<(OffsetsRef<'_, Self>, usize)>,
-    ) -> Result<CsrArrays<V, Self>> {
+        most: usize,
+    ) -> Result<Option<CsrArrays<V, Self>>> {
         check_columns(b.columns)?;
         alike(*self, a.offsets, b.offsets, |of_a, of_b| {
             let (a, b) = (&a.with_offsets(of_a), &b.with_offsets(of_b));
@@ -453,13 +452,15 @@ impl SparseProducts for Cuda {
                 Some((offsets, entries)) => (None, offsets.copied(self)?, entries),
                 None => {
                     let (lengths, dealt) = lengths(*self, a, b)?;
-                    let (offsets, entries) = offsets_of(self, &lengths)?;
-                    (dealt, offsets, entries)
+                    offsets_of(self, &lengths).map(|(offsets, entries)| (dealt, offsets, entries))?
                 }
             };
+            if entries > most {
+                return Ok(None);
+            }
             let (mut indices, mut values) = (self.buffer(entries)?, self.buffer(entries)?);
             rows_of_product(*self, dealt, a, b, offsets.as_ref(), Columns::New(&mut indices), &mut values)?;
-            Ok((offsets, indices, values))
+            Ok(Some((offsets, indices, values)))
         })
     }
 

@@ -296,7 +296,8 @@ impl SparseProducts for Host {
         a: CsrParts<'_, V, Self>,
         b: CsrParts<'_, V, Self>,
         _known: Option<(OffsetsRef<'_, Self>, usize)>,
-    ) -> Result<CsrArrays<V, Self>> {
+        most: usize,
+    ) -> Result<Option<CsrArrays<V, Self>>> {
         let (left, right) = (Rows::of(a.pattern()), Rows::of(b.pattern()));
         let chunks = tasks(&left, a.rows);
         let tasks = chunks.into_par_iter().map(|rows| {
@@ -312,7 +313,9 @@ impl SparseProducts for Host {
             }
             task
         });
-        Ok(joined(a.rows, &tasks.collect()))
+        let done: Vec<Computed<V>> = tasks.collect();
+        let entries: usize = done.iter().map(|task| task.indices.len()).sum();
+        Ok((entries <= most).then(|| joined(a.rows, &done)))
     }
 
     fn count_differing(&self, list: &[u32], other: &[u32], count: &mut [u32]) -> Result<()> {

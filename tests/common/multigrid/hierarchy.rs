@@ -17,6 +17,13 @@ pub fn the_hierarchy_of_the_host<B: Able>(backend: &B) {
     same_hierarchy(backend, &generate::wathen(18, 22, 3).unwrap(), "Wathen's matrix");
     same_hierarchy(backend, &star_of_lines(40, 60), "lines that meet in one node");
     same_hierarchy(backend, &star_of_lines(400, 7), "so many lines that a row of A is long");
+    same_hierarchy(backend, &star_of_lines(2500, 3), "so many that a block reads the row piece by piece");
+    same_hierarchy(backend, &wide_band(900, 61), "many neighbours");
+    same_hierarchy(
+        backend,
+        &wide_band(1300, 560),
+        "so many neighbours that a block reads each row in pieces",
+    );
     let shifted = generate::helmholtz_absorbing([12, 12, 12], 20.0).unwrap();
     same_hierarchy(backend, &shifted, "complex");
     same_hierarchy(backend, &triangles(40), "flat triangles");

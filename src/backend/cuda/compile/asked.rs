@@ -303,7 +303,7 @@ fn of_scalar<T: Scalar>(asked: &mut Asked) {
     let files = ["coarsen.cu", "near_null.cu", "spadd.cu", "spgemm_values.cu", "triangle.cu"];
     asked.all(files.map(|file| of(file).class(tuning::ONE_CLASS)));
     if !T::COMPLEX {
-        asked.all([1, 2].map(|class| of("classical.cu").class(class)));
+        asked.all(tuning::CLASSICAL_UNITS.map(|class| of("classical.cu").class(class)));
     }
     asked.all(tuning::KNOWN_UNITS.map(|class| of("spgemm_known.cu").class(class)));
     asked.all(tuning::MERGED_UNITS.map(|class| of("spgemm_merged.cu").class(class)));

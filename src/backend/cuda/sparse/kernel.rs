@@ -25,6 +25,7 @@ kernels! {
         rows: usize,
         offsets: OffsetsRef<'_, Cuda>,
         sorted: u32,
+        apart: u32,
         a: u32,
         b: u32,
         c: u32,

@@ -68,11 +68,11 @@ pub(super) use compressed_march::{compressed_grid, march_classes};
 pub(super) use peers::{PART_RANKS, PEERS_MOST, ROWS_BLOCKS, peers, peers_rows, peers_words};
 pub(super) use sources::{gather_sum, per_run, stage_runs, stages_runs, sum_staged};
 pub(super) use sparse::{
-    CLASSICAL_UNITS, KNOWN_UNITS, LENGTH_UNITS, LENGTHS_OF_CLASSES, MERGED_LENGTH, MERGED_RUNS, MERGED_UNITS,
-    ONE_CLASS, ROW_UNITS, SMOOTHED_UNITS, SORTED_CLASSES, TOO_FEW, block_lengths, block_of_rows,
-    classical_rows, classical_warps, group_blocks, group_rows, known_values, long_values, merged_rows,
-    most_sorted, near_null_rows, node_lanes, product_lengths, product_rows, row_entries, row_threads,
-    smoothed_rows, sorted_rows,
+    CLASSICAL_UNITS, KNOWN_UNITS, LENGTH_UNITS, LENGTHS_OF_CLASSES, MANY_LONG, MERGED_LENGTH, MERGED_RUNS,
+    MERGED_UNITS, ONE_CLASS, ROW_UNITS, SMOOTHED_UNITS, SORTED_CLASSES, TOO_FEW, block_lengths,
+    block_of_rows, classical_lanes, classical_rows, group_blocks, group_rows, known_values, log_node_lanes,
+    long_values, merged_rows, most_sorted, near_null_rows, node_lanes, product_lengths, product_rows,
+    row_entries, row_threads, smoothed_rows, sorted_rows, strong_lanes,
 };
 pub(super) use triangular::{TRIANGULAR, rows_in_turn, triangular};
 

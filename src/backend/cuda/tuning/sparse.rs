@@ -70,11 +70,17 @@ pub(in crate::backend::cuda) const LENGTH_UNITS: [u32; 3] = [1, 2, 3];
 pub(in crate::backend::cuda) const ROW_UNITS: [u32; 11] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
 /// If a class has fewer rows than this, a separate launch for it takes as long as for many rows.
 pub(in crate::backend::cuda) const TOO_FEW: usize = 512;
+/// If this many rows have too many products for the table of a block, the warps that take one each fill a chip, so that
+/// only rows with too many entries for the table of a warp are shared by blocks.
+pub(in crate::backend::cuda) const MANY_LONG: usize = 1024;
 /// Maximum number of entries of a row of C for each class with a table.
 pub(in crate::backend::cuda) const LENGTHS_OF_CLASSES: [u32; 5] = [32, 64, 128, 256, 1024];
 
 /// Number of lanes that process a node, or the products of a row.
 const NODE_LANES: u32 = 8;
+
+/// If rows have that many entries, a lane of a node reads about this many.
+const ENTRIES_A_LANE: usize = 4;
 
 /// Warps per block in which each warp inverts a small dense matrix.
 const WARPS: u32 = 4;
@@ -91,10 +97,11 @@ const WORDS: u32 = 8192;
 /// 13.5 with 2).
 const PARTS: u32 = 8;
 
-/// Number of coarse unknowns around a row for which a warp has places, and threads of a block. With 128 places, blocks
-/// fill a multiprocessor; on levels below the finest, rows rarely need more.
-const CLASSICAL: [(u32, u32); 2] = [(128, 128), (1024, 32)];
-pub(in crate::backend::cuda) const CLASSICAL_UNITS: [u32; 2] = [1, 2];
+/// Number of coarse unknowns around a row for which there are places, lanes that share the row and keep a weight each,
+/// and threads of a block. Rows of grids have 7 entries and about 10 coarse unknowns around them; on levels below the
+/// finest, rows rarely need more than 128 places. Rows that share a warp wait for memory at the same time.
+const CLASSICAL: [Table; 3] = [(8, 64, 128), (16, 128, 128), (32, 1024, 32)];
+pub(in crate::backend::cuda) const CLASSICAL_UNITS: [u32; 3] = [1, 2, 3];
 
 /// Threads of a block in which each takes a group of unknowns: there are some thousands of groups, and each waits for its
 /// memory.
@@ -113,8 +120,8 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "coarsen.cu" => vec![("THREADS", THREADS)],
         "near_null.cu" => vec![("THREADS", NEAR_NULL_THREADS)],
         "classical.cu" => {
-            let (places, threads) = CLASSICAL[unit.size_class().saturating_sub(1) as usize];
-            vec![("THREADS", threads), ("PLACES", places)]
+            let (lanes, places, threads) = CLASSICAL[unit.size_class().saturating_sub(1) as usize];
+            vec![("THREADS", threads), ("PLACES", places), ("GROUP", lanes)]
         }
         "group_inverses.cu" => vec![
             ("THREADS", THREADS),
@@ -265,9 +272,15 @@ pub(in crate::backend::cuda) fn node_lanes(chip: Chip, nodes: usize) -> Shape {
     striding(chip, nodes, NODE_LANES, THREADS).class(ONE_CLASS)
 }
 
+/// Returns the logarithm of the number of lanes that share a node with `mean` neighbours, in steps where lanes read
+/// neighbouring entries of a row.
+pub(in crate::backend::cuda) fn log_node_lanes(mean: usize) -> u32 {
+    if mean < SHARED_FROM { 0 } else { (mean / ENTRIES_A_LANE).min(32).ilog2() }
+}
+
 /// Returns a launch with a thread per row, for classical coarsening.
 pub(in crate::backend::cuda) fn classical_rows(chip: Chip, rows: usize) -> Shape {
-    striding(chip, rows, 1, CLASSICAL[0].1).class(CLASSICAL_UNITS[0])
+    striding(chip, rows, 1, CLASSICAL[0].2).class(CLASSICAL_UNITS[0])
 }
 
 /// Returns a launch with a thread per row or group of unknowns, for near-null vectors.
@@ -275,9 +288,26 @@ pub(in crate::backend::cuda) fn near_null_rows(chip: Chip, rows: usize) -> Shape
     striding(chip, rows, 1, NEAR_NULL_THREADS).class(ONE_CLASS)
 }
 
-/// Returns a launch with a warp per row, for the interpolation of classical coarsening with small or large tables.
-pub(in crate::backend::cuda) fn classical_warps(chip: Chip, rows: usize, large: bool) -> Shape {
-    striding(chip, rows, 32, CLASSICAL[usize::from(large)].1).class(CLASSICAL_UNITS[usize::from(large)])
+/// Returns a launch with several lanes per row, for strong dependences.
+pub(in crate::backend::cuda) fn strong_lanes(chip: Chip, rows: usize) -> Shape {
+    striding(chip, rows, CLASSICAL[0].0, CLASSICAL[0].2).class(CLASSICAL_UNITS[0])
+}
+
+/// Returns the launches for the interpolation of classical coarsening with at most `weights` entries a row, if rows of A
+/// have `mean` entries: each is for the rows for which those before had too few places.
+pub(in crate::backend::cuda) fn classical_lanes(
+    chip: Chip,
+    rows: usize,
+    mean: usize,
+    weights: usize,
+) -> impl Iterator<Item = Shape> {
+    let fits = move |&(lanes, places, _): &Table| {
+        lanes as usize >= weights && (places > CLASSICAL[0].1 || mean < SHARED_FROM)
+    };
+    let first = CLASSICAL.iter().position(fits).unwrap_or(CLASSICAL.len() - 1);
+    let of =
+        move |(&(lanes, _, threads), class): (&Table, u32)| striding(chip, rows, lanes, threads).class(class);
+    CLASSICAL.iter().zip(CLASSICAL_UNITS).skip(first).map(of)
 }
 
 /// Returns a launch with a thread per row, for blocks that load `A_THREAD` entries per thread to shared memory at a
