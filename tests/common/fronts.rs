@@ -140,7 +140,7 @@ pub fn check_determinant<T: Scalar>(cuda: &Cuda, name: &str, a: &Csr<T>, toleran
 /// A Hermitian matrix with the eigenvalues of a real symmetric one: D A D^H with numbers of magnitude 1.
 fn turned(a: &Csr<f64>) -> Csr<Complex<f64>> {
     // Angles of a triple 3, 4, 5, so that every entry and its mirror image are conjugate to the last bit.
-    let turn = |k: usize| if k % 3 == 0 { Complex::new(0.6, 0.8) } else { Complex::from(1.0) };
+    let turn = |k: usize| if k.is_multiple_of(3) { Complex::new(0.6, 0.8) } else { Complex::from(1.0) };
     let entries = a.iter().map(|(i, j, value)| match i.cmp(&j) {
         std::cmp::Ordering::Less => (turn(j) * turn(i).conj() * value).conj(),
         std::cmp::Ordering::Equal => value.into(),
