@@ -2,7 +2,9 @@
 
 /// Implements methods that change a field of options and return them: `fn name(value: type) => field = expression`.
 macro_rules! settings {
-    ($options:ty; $($(#[$meta:meta])* $visible:vis fn $name:ident($value:ident: $type:ty) => $field:ident = $to:expr;)*) => {
+    ($options:ty; $(
+        $(#[$meta:meta])* $visible:vis fn $name:ident($value:ident: $type:ty) => $field:ident = $to:expr;
+    )*) => {
         impl $options {
             $($(#[$meta])*
             #[must_use = "the options are returned, not changed in place"]

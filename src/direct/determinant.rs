@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::random::Random;
 use crate::scalar::Scalar;
 
-/// Steps of refinement that show whether rounding may have changed the inertia, and the factor by which each must reduce
-/// the residual.
+/// Steps of refinement that show whether rounding may have changed the inertia, and the factor by which each must
+/// reduce the residual.
 const CONTRACTIONS: usize = 5;
 const CONTRACTED: f64 = 0.1;
 
@@ -24,8 +24,8 @@ impl<T: Scalar, B: DirectBackend> Made<'_, T, B> {
 }
 
 impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
-    /// The sign of the determinant of A, a number of magnitude 1, and the natural logarithm of its magnitude, which does
-    /// not overflow. Factorises if there are no factors yet.
+    /// The sign of the determinant of A, a number of magnitude 1, and the natural logarithm of its magnitude, which
+    /// does not overflow. Factorises if there are no factors yet.
     ///
     /// # Errors
     /// If every kind of factorisation fails, pivots were perturbed, the library does not tell it, or the device fails.

@@ -27,8 +27,9 @@ mod kernel {
     kernels! {
         "compressed_restore.cu", types(V: Element as VALUE, S: Element as STORED; "u32" as OFFSET, to as TARGET);
         fn lines_to_csr(
-            kind_of: &Slice<u8>, starts: &Slice<u32>, distances: &Slice<u32>, numbers: &Slice<V>, to: OffsetsRef<'_, Cuda>,
-            n: usize, starts_of_tiles: &Slice<u64>, columns: &mut Slice<u32>, values: &mut Slice<V>,
+            kind_of: &Slice<u8>, starts: &Slice<u32>, distances: &Slice<u32>, numbers: &Slice<V>,
+            to: OffsetsRef<'_, Cuda>, n: usize, starts_of_tiles: &Slice<u64>, columns: &mut Slice<u32>,
+            values: &mut Slice<V>,
         );
     }
     kernels! {
