@@ -20,12 +20,15 @@ pub(super) fn conjugate_transpose<T: Scalar, B: CoarseningSteps + Conversions>(
 /// Prolongation and restriction.
 pub(super) type Transfer<T, B> = (Csr<T, B>, Csr<T, B>);
 
+/// The transfer to the next level, and the matrix there.
+type Next<T, B> = (Transfer<T, B>, Csr<T, B>);
+
 /// P, R (P^H unless another is given), and R A P.
 pub(super) fn galerkin<T: Scalar, B: CoarseningSteps + Conversions>(
     backend: &B,
     a: &Csr<T, B>,
     (p, r): (Csr<T, B>, Option<Csr<T, B>>),
-) -> Result<(Transfer<T, B>, Csr<T, B>)> {
+) -> Result<Next<T, B>> {
     galerkin_within(backend, a, (p, r), usize::MAX).map(|built| built.expect("a level of any size"))
 }
 
@@ -35,7 +38,7 @@ pub(super) fn galerkin_within<T: Scalar, B: CoarseningSteps + Conversions>(
     a: &Csr<T, B>,
     (p, r): (Csr<T, B>, Option<Csr<T, B>>),
     most: usize,
-) -> Result<Option<(Transfer<T, B>, Csr<T, B>)>> {
+) -> Result<Option<Next<T, B>>> {
     let r = r.map_or_else(|| conjugate_transpose(backend, &p), Ok)?;
     let coarse = multiply_within(backend, &r, &multiply(backend, a, &p)?, most)?;
     Ok(coarse.map(|coarse| ((p, r), coarse)))
