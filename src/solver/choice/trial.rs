@@ -22,7 +22,7 @@ const NEAR: f64 = 0.3;
 /// BiCGSTAB goes on beyond its budget while this multiple of its iterations so far is left, because its residual falls
 /// irregularly, but only until it has taken this multiple of the budget. Five kinds that nothing was fitted on had up to
 /// 1.5 times as many left when they were given up, and were nearly done (H200, 2026-11-29).
-const IRREGULAR: [f64; 2] = [2.0, 3.0];
+const IRREGULAR: [f64; 2] = [2.0, 2.0];
 
 /// On a device, iterations are given up after this fraction of their budget if the slope predicts that this multiple of
 /// the budget is left. A mesh of 10^6 points in the plane takes thirty times its budget. With 4 instead of 8, Maxwell's
