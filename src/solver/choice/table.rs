@@ -197,9 +197,9 @@ pub(super) fn general(facts: &Facts) -> Vec<Candidate> {
         Some(_) if race => most.min(BEFORE_FACTORS),
         Some(_) => most.min(BEFORE_FORECAST),
     };
-    // On a device an iteration of BiCGSTAB takes as long as one of GMRES, which sums up all vectors since its restart,
-    // and has two products instead of one. Of 40 systems that either solves with the diagonal, BiCGSTAB solves 39 in 0.4
-    // to 1.1 times the time (`benches/choice/gpu.csv` and kinds that it lacks, H200, 2026-11-29).
+    // On a device an iteration of BiCGSTAB with its two products takes as long as one of GMRES, which projects on all
+    // vectors since its restart. BiCGSTAB solves all 13 systems of `benches/choice/gpu.csv` that GMRES solves with the
+    // diagonal, in 0.5 to 1.0 of its time, and 3 more.
     let first = |name: Name, why: &'static str| {
         let plan = Candidate { share: Some(facts.patience(most)), race, ..facts.first(name, why) };
         let is_short = facts.iterates_first() && facts.is_free() && name == Name::Jacobi;

@@ -24,12 +24,6 @@ const NEAR: f64 = 0.3;
 /// 1.5 times as many left when they were given up, and were nearly done (H200, 2026-11-29).
 const IRREGULAR: [f64; 2] = [2.0, 2.0];
 
-/// On a device, iterations are given up after this fraction of their budget if the slope predicts that this multiple of
-/// the budget is left. A mesh of 10^6 points in the plane takes thirty times its budget. With 4 instead of 8, Maxwell's
-/// equations (`fields:28` of `benches/choice/gpu.csv`) are given up before their slope becomes steep (2026-11-29).
-const EARLY: f64 = 0.25;
-const HOPELESS: f64 = 8.0;
-
 /// After this number of iterations incomplete factors are judged by the slope of the residual over the second half of
 /// them: if they suit a matrix they take ten or twenty iterations, and otherwise hundreds do not suffice.
 pub(super) const JUDGED_FROM: usize = 20;
@@ -64,8 +58,6 @@ pub(in crate::solver) enum Trial {
         again: f64,
         /// The number of iterations, relative to `most`, after which they end in any case.
         longest: f64,
-        /// The number of remaining iterations, relative to `most`, with which they end before that.
-        hopeless: f64,
         /// The smallest residual norm up to each iteration.
         best: Vec<f64>,
     },
@@ -85,14 +77,13 @@ impl Trial {
     }
 
     /// A trial of iterations that may go on beyond `most`, until the residual norm is `goal`. On the host, multigrid
-    /// takes as long as `levels` of them; on a device, where `levels` is `None`, they may end before `most`. The
-    /// residual of BiCGSTAB falls irregularly, so its slope is trusted less.
+    /// takes as long as `levels` of them, which is `None` on a device. The residual of BiCGSTAB falls irregularly, so its
+    /// slope is trusted less.
     pub(in crate::solver) fn of_budget(method: Method, goal: f64, most: usize, levels: Option<f64>) -> Self {
         let near = levels.map_or(0.0, |levels| NEAR * levels);
         let irregular = method == Method::BiCgStab;
         let [again, longest] = if irregular { IRREGULAR } else { [1.0, f64::INFINITY] };
-        let hopeless = if levels.is_some() || irregular { f64::INFINITY } else { HOPELESS };
-        Trial::Budget { goal, most, near, again, longest, hopeless, best: Vec::new() }
+        Trial::Budget { goal, most, near, again, longest, best: Vec::new() }
     }
 
     /// Changes the residual norm at which the iterations end.
@@ -147,12 +138,11 @@ impl Trial {
                 more = Some(left);
                 iteration >= JUDGED_FROM && left > most.saturating_sub(iteration) as f64
             }
-            Trial::Budget { goal, most, near, again, longest, hopeless, best } => {
+            Trial::Budget { goal, most, near, again, longest, best } => {
                 take(best, norm);
                 let left = iterations_left(best, *goal);
                 more = Some(left);
                 iteration >= *most && left > near.max(*again * iteration as f64)
-                    || iteration as f64 >= EARLY * *most as f64 && left > *hopeless * *most as f64
                     || iteration as f64 >= *longest * *most as f64
             }
             Trial::Futile { .. } => return true,
