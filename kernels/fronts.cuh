@@ -217,13 +217,13 @@ DEVICE u32 invert(T* a, u32 stride, u32 n, Pivots<typename real_of<T>::type> rul
 }
 
 // Whether upper parts of fronts are mirror images of lower ones (`Fronts::mirror` in src/backend/cuda/fronts/mod.rs).
-// Then they are so to the last bit in every front: if some entries had both values, their difference would be lost
-// where others have one, after it has grown with |V| from front to front.
+// If they are, they agree to the last bit in every front. If some fronts kept an upper and a lower value of an entry,
+// others would drop their difference, after it had grown with |V| from front to front.
 enum : u32 { GENERAL, SYMMETRIC, HERMITIAN };
 
 template <typename T> DEVICE T mirrored(T value, u32 mirror) { return mirror == HERMITIAN ? conj(value) : value; }
 
-// An entry of the diagonal that is its own mirror image.
+// A diagonal entry that is its own mirror image: in a Hermitian front its real part.
 template <typename T> DEVICE T on_diagonal(T value, u32 mirror) {
     return mirror == HERMITIAN ? from_real<T>(real_part(value)) : value;
 }

@@ -2,9 +2,9 @@
 // Hermitian, the number of its negative eigenvalues. With D as the blocks, det M is the product of all det D, and the
 // inertia of M the sum of theirs (Haynsworth, Linear Algebra Appl. 1, 1968).
 //
-// A block of threads processes a front. D^-1 is eliminated in shared memory: with partial pivoting or, if it is
-// Hermitian, with pivots of one and two rows by the rule of Bunch and Kaufman (Math. Comp. 31, 1977), whose signs are
-// those of eigenvalues. Every warp searches for the same pivot, so nothing has to be passed on.
+// A block of threads factorises D^-1 of one front in shared memory: with partial pivoting or, if it is Hermitian, with
+// pivots of one and two rows by the rule of Bunch and Kaufman (Math. Comp. 31, 1977). By Sylvester's law these have as
+// many negative eigenvalues as D^-1, and so as D. Every warp searches for the same pivot, so none is passed on.
 //
 // Constants: SCALAR, THREADS, PIVOTS (columns of D at most).
 #include "fronts.cuh"

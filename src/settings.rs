@@ -1,6 +1,7 @@
 //! Options that are set one by one.
 
-/// Implements methods that change a field of options and return them: `fn name(value: type) => field = expression`.
+/// Implements methods that take options and return them with one field set:
+/// `fn name(value: type) => field = expression`.
 macro_rules! settings {
     ($options:ty; $(
         $(#[$meta:meta])* $visible:vis fn $name:ident($value:ident: $type:ty) => $field:ident = $to:expr;

@@ -49,7 +49,7 @@ def systems(m, n, k, dtype, kind):
 
 
 def dense():
-    """Dense systems of every type and of ragged sizes, some of them hurt."""
+    """Dense systems of every type and of ragged sizes, some of them singular or not finite."""
     for dtype in (np.float64, np.float32, np.complex128, np.complex64):
         for n in (1, 3, 4, 8, 13, 16, 32, 33, 64, 90, 150, 256):
             for kind in ("plain", "hurt") if n > 1 else ("plain",):
@@ -98,7 +98,7 @@ def sparse():
                 x, report = residua.solve_batch(pattern, cp.asarray(b), cp.asarray(values), method=method)
                 name = f"pattern of {n}, {np.dtype(dtype).name}, {method}"
                 check(name, dense, b, x, report, 1e-5 if dtype == np.float32 else 1e-8)
-                # The symmetric part of the system with an empty row is regular, and conjugate gradients may solve it.
+                # With an empty row the symmetric part is indefinite but not singular: conjugate gradients may solve it.
                 solved = report.converged.sum()
                 if not (solved == 48 and report.apart == 2 or method == "cg" and solved == 49 and report.apart <= 2):
                     fault(f"{name}: {report}, {report.apart} apart")
@@ -123,7 +123,7 @@ def is_exactly_solved(a, b, x, tolerance):
 
 
 def many():
-    """A hundred thousand systems: no verdict is false, and bits are the same in 20 runs and in any company."""
+    """A hundred thousand systems: no verdict is false, and bits are the same in 20 runs and beside other systems."""
     for n in (3, 8, 16):
         m = 100_000 // 3
         rng = np.random.default_rng(n)
@@ -156,7 +156,7 @@ def many():
                 fault(f"{m} of {n}: system {s} with determinant {of} is {words[s]}")
         regular = np.ones(m, bool)
         regular[::1000] = regular[1::50] = False
-        # Rows in other units than those of b: rounding x leaves large residuals.
+        # Rows that are far larger than b: even rounding the exact x leaves large residuals.
         regular[5::10] = False
         if not converged[regular].all():
             fault(f"{m} of {n}: regular ones that have not converged: {np.unique(words[regular], return_counts=True)}")
@@ -169,7 +169,7 @@ def many():
 
 
 def rest():
-    """Verdicts that are kept are those of their solve, and arrays of other packages."""
+    """Verdicts stay those of their own solve, and arrays of other packages are taken."""
     # Verdicts that are kept are those of their solve.
     A, b = systems(500, 6, 1, np.float64, "plain")
     batch = residua.Batch(cp.asarray(A + 9 * np.eye(6)))

@@ -12,7 +12,7 @@ const CONTRACTIONS: usize = 5;
 const CONTRACTED: f64 = 0.1;
 
 impl<T: Scalar, B: DirectBackend> Made<'_, T, B> {
-    /// The determinant of A, unless it is that of another matrix, because pivots were perturbed.
+    /// The determinant of A. If pivots were perturbed it is that of another matrix, which is an error.
     fn determinant(&self, what: &str) -> Result<Determinant<T>> {
         match self.factors.perturbed() {
             Some(0) | None => self.factors.determinant(),

@@ -102,8 +102,8 @@ const FACTORS_BESIDE_DEVICE: f64 = 1.2e-6;
 /// Seconds of an iteration of MINRES or GMRES on a device: a constant, mostly launches, and for each entry.
 const DEVICE_ITERATION_OF_OTHERS: [f64; 2] = [2.5e-5, 8e-12];
 
-/// Iterations of BiCGSTAB on a device before incomplete factors are tried: 25 ms, which is about as long as a trial of
-/// thirty iterations with factors of 400 level sets (1.2 us each, H200, 2026-11-28).
+/// The number of iterations of BiCGSTAB on a device before incomplete factors are tried. They take 25 ms, about as long
+/// as a trial of 25 iterations with L and U of 400 level sets each (1.2 us a set, H200, 2026-11-28).
 pub(crate) const BEFORE_TRIALS: f64 = 1000.0;
 
 /// The fraction of the next candidate's time that a trial may take: an unsuccessful trial makes the total longer by a

@@ -21,9 +21,10 @@ const USUAL: f64 = 1.6;
 const POWER: f64 = 0.385;
 const MOST: f64 = 40.0;
 
-/// Multiplications of a factorisation of a grid that is dissected by its coordinates, for each row, and for each point
-/// of a line across a plane, or of a plane across space to the power of 1.5; and the time of this order, relative to the
-/// minimum time of a search for one.
+/// A factorisation of a grid that is dissected by its coordinates takes this many multiplications for each row and each
+/// point of the shortest line across a plane, or of the smallest plane across space, whose points count to the power of
+/// 1.5. The last number is the time of this order, relative to the minimum time of a search for one. For Helmholtz
+/// 300^2 and 700^2, 0.12 and 0.18 s are expected, and 0.10 and 0.19 were measured (H200, 2026-11-29).
 const OF_PLANE: f64 = 5.0;
 const OF_SPACE: f64 = 1.0;
 const BY_COORDINATES: f64 = 0.25;
@@ -59,7 +60,7 @@ impl OrderGuess {
     /// The guess for a matrix with this number of rows and entries, whose graph has levels of this mean width
     /// ([`level_width`](crate::graph::level_width)). `by_cuts` returns the multiplications that first cuts promise
     /// ([`expected_multiplications`](crate::prepare::expected_multiplications)). It is called only if levels promise
-    /// many, and the lesser number counts: levels are much wider than separators in trees, closed surfaces and networks.
+    /// many, and the lesser number counts: levels are wider than separators in trees, closed surfaces and networks.
     pub(crate) fn new(size: [usize; 2], width: f64, by_cuts: impl FnOnce() -> f64) -> Self {
         let rows = size[0].max(1) as f64;
         let by_width = FACTOR * width.powf(OF_WIDTH) * rows.powf(OF_ROWS);

@@ -66,7 +66,7 @@ impl NearNull {
                 }
                 let modes = rigid_body_modes(*dimensions, coordinates)?;
                 let count = modes.len() / unknowns.max(1);
-                // Modes are many, and doubles need no copy.
+                // There are many modes, so they are not copied if they are doubles already.
                 let modes: Box<dyn Any> = Box::new(modes);
                 let modes = match modes.downcast::<Vec<T>>() {
                     Ok(modes) => *modes,

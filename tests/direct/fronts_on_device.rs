@@ -96,7 +96,7 @@ fn new_values_need_no_other_structure_in_fronts() {
 fn determinants_and_inertia_are_those_of_dense_factorisations() {
     let Some(cuda) = device() else { return };
     determinants(&cuda);
-    // A zero eigenvalue: constants.
+    // Constant vectors have the eigenvalue zero.
     let mut a = generate::poisson2d(9, 9).unwrap();
     let sums: Vec<f64> = (0..81).map(|row| a.row(row).1.iter().sum()).collect();
     let shifted: Vec<f64> =

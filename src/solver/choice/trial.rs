@@ -19,9 +19,10 @@ const THIRD: usize = 3;
 /// one half of `benches/choice/cpu.csv` (2026-11-28).
 const NEAR: f64 = 0.3;
 
-/// BiCGSTAB goes on beyond its budget while this multiple of its iterations so far is left, because its residual falls
-/// irregularly, but only until it has taken this multiple of the budget. Five kinds that nothing was fitted on had up to
-/// 1.5 times as many left when they were given up, and were nearly done (H200, 2026-11-29).
+/// The residual of BiCGSTAB falls irregularly, so its slope is trusted less: it goes on beyond its budget while the
+/// slope predicts at most the first number times the iterations so far, and ends in any case after the second number
+/// times its budget. Five kinds of systems, which nothing was fitted on, were predicted to need up to 1.5 times as many
+/// again when they were given up, and were nearly done (H200, 2026-11-29).
 const IRREGULAR: [f64; 2] = [2.0, 2.0];
 
 /// After this number of iterations incomplete factors are judged by the slope of the residual over the second half of
@@ -54,9 +55,9 @@ pub(in crate::solver) enum Trial {
         most: usize,
         /// The number of remaining iterations with which they go on in any case.
         near: f64,
-        /// The same relative to the iterations so far.
+        /// They also go on if the slope predicts at most this many more, relative to the iterations so far.
         again: f64,
-        /// The number of iterations, relative to `most`, after which they end in any case.
+        /// They end in any case after this many iterations, relative to `most`.
         longest: f64,
         /// The smallest residual norm up to each iteration.
         best: Vec<f64>,
@@ -77,8 +78,7 @@ impl Trial {
     }
 
     /// A trial of iterations that may go on beyond `most`, until the residual norm is `goal`. On the host, multigrid
-    /// takes as long as `levels` of them, which is `None` on a device. The residual of BiCGSTAB falls irregularly, so its
-    /// slope is trusted less.
+    /// takes as long as `levels` of them, which is `None` on a device.
     pub(in crate::solver) fn of_budget(method: Method, goal: f64, most: usize, levels: Option<f64>) -> Self {
         let near = levels.map_or(0.0, |levels| NEAR * levels);
         let irregular = method == Method::BiCgStab;
@@ -96,7 +96,7 @@ impl Trial {
         }
     }
 
-    /// True if the slope predicts that more iterations are left than those with which they go on in any case.
+    /// True if the slope predicts so many more iterations that they would be given up if their budget were used up.
     pub(super) fn is_far(&self, iteration: usize) -> bool {
         match self {
             Trial::Budget { goal, near, again, best, .. } => {

@@ -16,8 +16,8 @@ use crate::solver::preconditioner::{AnyPreconditioner, single};
 use crate::solver::report::Decision;
 use std::time::Instant;
 
-/// If one launch runs many iterations, a thread sums a row. With twenty rows of 10^5 entries 21 iterations took 160 ms,
-/// and take 1.4 ms by kernels in which more threads do (H200, 2026-11-29).
+/// A launch that runs many iterations gives each row to one thread, which is slow for long rows: with twenty rows of
+/// 10^5 entries 21 iterations took 160 ms, and with several threads a row they take 1.4 (H200, 2026-11-29).
 const LONGEST_OF_A_THREAD: u32 = 1000;
 
 impl<B: SolverBackend> Planner<'_, B> {

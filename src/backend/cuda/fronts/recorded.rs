@@ -1,6 +1,6 @@
 //! The launches of a solve, up the levels and down again, recorded and replayed as one.
 //!
-//! A solve has some hundred launches of a few microseconds each, and the host takes as long to enqueue them. They
+//! A solve has about a hundred launches of a few microseconds each, and the host takes as long to enqueue one. They
 //! depend on nothing but the structure and the number of right-hand sides, so the second solve records them. The first
 //! one does not: it may be the only one, and a recording takes longer than the launches.
 

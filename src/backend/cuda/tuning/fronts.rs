@@ -9,8 +9,8 @@ const THREADS: u32 = 256;
 /// threads of such a block. For complex doubles the last class would not fit.
 const SMALL: [usize; 3] = [16, 32, 64];
 const SMALL_THREADS: [u32; 3] = [32, 64, 256];
-/// Threads of a block in solves: for all classes of small fronts but the last; for other fronts with several right-hand
-/// sides, whose blocks fill the chip; and with one, where 256 threads save a tenth of a solve.
+/// Threads of a block in solves: for small fronts of all classes but the last; for other fronts if there are several
+/// right-hand sides, whose blocks fill the chip; and for these if there is one, where 256 threads save a tenth.
 pub(in crate::backend::cuda) const FRONT_SOLVES: [u32; 3] = [32, 128, 256];
 /// The classes of the units for small fronts.
 pub(in crate::backend::cuda) const FRONT_CLASSES: [u32; 3] = [16, 32, 64];
@@ -29,7 +29,7 @@ pub(in crate::backend::cuda) fn small_fronts(bytes: usize) -> &'static [usize] {
     if bytes > 8 { &SMALL[..2] } else { &SMALL }
 }
 
-/// Returns whether all kernels of a file wait for the previous launch themselves: those of solves, which have many short
+/// Returns whether all kernels of a file wait for the previous launch themselves: those of solves, with many short
 /// launches one after another.
 pub(super) fn starts_early(source: &str) -> bool {
     matches!(source, "fronts_solve.cu" | "fronts_solve_large.cu")
