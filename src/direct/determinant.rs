@@ -16,9 +16,9 @@ impl<T: Scalar, B: DirectBackend> Made<'_, T, B> {
     fn determinant(&self, what: &str) -> Result<Determinant<T>> {
         match self.factors.perturbed() {
             Some(0) | None => self.factors.determinant(),
-            Some(count) => {
-                Err(Error::Unsupported(format!("{what} from factors with {count} perturbed pivots")))
-            }
+            Some(count) => Err(Error::Unsupported(format!(
+                "{what}: {count} pivots were perturbed, so it is not that of A"
+            ))),
         }
     }
 }

@@ -50,8 +50,8 @@ pub(super) fn nearest_to_null<T: Factorable>(a: &Csr<T>, factor: &Factor<T>) -> 
     // A pseudo-inverse amplifies no null vector; instead, w - A^+ A w is the null space component of w.
     let inverts = !factor.is_least_squares();
     if inverts {
-        // If the null vectors of A and A^H are orthogonal, a second step with A^-1 would remove what the first one found,
-        // so the first one is with A^-H.
+        // A^-1 maps a vector nearly onto the null vector v of A, and A^-H onto that of A^H, called u. If u^H v = 0,
+        // A^-1 twice would lose v. A^-H and then A^-1 does not.
         for adjoint in [true, false] {
             let conjugated =
                 |v: &mut Vec<T>| v.iter_mut().for_each(|v| *v = if adjoint { v.conj() } else { *v });

@@ -73,8 +73,8 @@ impl OrderGuess {
     /// The guess for a grid of these sizes, the largest first, that is dissected by its coordinates.
     pub(crate) fn of_grid(size: [usize; 2], [_, second, third]: [usize; 3]) -> Self {
         let (rows, separator) = (size[0] as f64, (second * third) as f64);
-        let times = if third > 1 { OF_SPACE } else { OF_PLANE };
-        let multiplications = times * rows * separator.powf(if third > 1 { 1.5 } else { 1.0 });
+        let (times, power) = if third > 1 { (OF_SPACE, 1.5) } else { (OF_PLANE, 1.0) };
+        let multiplications = times * rows * separator.powf(power);
         Self { seconds: BY_COORDINATES * least_order_seconds(size), multiplications }
     }
 

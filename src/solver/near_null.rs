@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::multigrid::rigid_body_modes;
 use crate::scalar::Scalar;
 use std::any::Any;
+use std::mem::take;
 
 /// Vectors for multigrid's prolongation.
 #[derive(Debug, Clone)]
@@ -64,13 +65,13 @@ impl NearNull {
                 if !(2..=3).contains(dimensions) || coordinates.len() != unknowns {
                     return Ok(None);
                 }
-                let modes = rigid_body_modes(*dimensions, coordinates)?;
+                let mut modes = rigid_body_modes(*dimensions, coordinates)?;
                 let count = modes.len() / unknowns.max(1);
                 // There are many modes, so they are not copied if they are doubles already.
-                let modes: Box<dyn Any> = Box::new(modes);
-                let modes = match modes.downcast::<Vec<T>>() {
-                    Ok(modes) => *modes,
-                    Err(modes) => modes.downcast_ref::<Vec<f64>>().map_or_else(Vec::new, |modes| of(modes)),
+                let same: &mut dyn Any = &mut modes;
+                let modes = match same.downcast_mut::<Vec<T>>() {
+                    Some(modes) => take(modes),
+                    None => of(&modes),
                 };
                 Ok(Some((count, modes)))
             }

@@ -263,7 +263,11 @@ macro_rules! kernels {
 }
 
 macro_rules! kernel {
-    ($file:literal, ($($generic:ident: $bound:path as $macro_name:tt),* $(; $($told:tt as $told_name:ident),*)?), $(#[$doc:meta])* $name:ident ($($argument:ident: $type:ty),* $(,)?)) => {
+    (
+        $file:literal,
+        ($($generic:ident: $bound:path as $macro_name:tt),* $(; $($told:tt as $told_name:ident),*)?),
+        $(#[$doc:meta])* $name:ident ($($argument:ident: $type:ty),* $(,)?)
+    ) => {
         $(#[$doc])*
         #[allow(clippy::too_many_arguments, non_camel_case_types)]
         pub(in crate::backend::cuda) fn $name<$($generic: $bound),*>(
@@ -272,7 +276,9 @@ macro_rules! kernel {
             $($argument: $type),*
         ) -> $crate::error::Result<()> {
             use $crate::backend::cuda::{compile::Unit, launch};
-            let unit = &const { Unit::new($file)$(.with(stringify!($macro_name), <$generic as $crate::scalar::Element>::NAME))* };
+            let unit = &const {
+                Unit::new($file)$(.with(stringify!($macro_name), <$generic as $crate::scalar::Element>::NAME))*
+            };
             $($(let unit = &unit.with(stringify!($told_name), launch::Told::name(&$told));)*)?
             let mut arguments = launch::Arguments::new();
             $(launch::Argument::written(&$argument, &mut arguments);)*

@@ -39,7 +39,7 @@ const SQUARES: &str = "a factorisation also gives the least-squares solution";
 const ON: &str = "if a factorisation fails";
 const SCALED: &str = "scaled columns: a solution, but not the one of least norm";
 const LAST: &str = "a factorisation, if iterations fail";
-const FACTORS: &str = "an incomplete factorisation, since the diagonal alone takes many iterations";
+const FACTORS: &str = "an incomplete factorisation, if the diagonal alone takes many iterations";
 const FEWER: &str = "an incomplete factorisation: fewer iterations, and perhaps less time";
 const FILL: &str = "an incomplete factorisation with fill";
 const SADDLES: &str = "an incomplete factorisation with fill, which suits some saddle points";
@@ -197,9 +197,9 @@ pub(super) fn general(facts: &Facts) -> Vec<Candidate> {
         Some(_) if race => most.min(BEFORE_FACTORS),
         Some(_) => most.min(BEFORE_FORECAST),
     };
-    // On a device an iteration of BiCGSTAB with its two products takes as long as one of GMRES, which projects on all
-    // vectors since its restart. BiCGSTAB solves all 13 systems of `benches/choice/gpu.csv` that GMRES solves with the
-    // diagonal, in 0.5 to 1.0 of its time, and 3 more.
+    // On a device an iteration of BiCGSTAB with its two products takes as long as one of GMRES on average, which
+    // projects on all vectors since its restart. With the diagonal, BiCGSTAB solves all 13 systems of
+    // `benches/choice/gpu.csv` that GMRES solves, in 0.5 to 1.0 of its time, and 3 that GMRES does not.
     let first = |name: Name, why: &'static str| {
         let plan = Candidate { share: Some(facts.patience(most)), race, ..facts.first(name, why) };
         let is_short = facts.iterates_first() && facts.is_free() && name == Name::Jacobi;

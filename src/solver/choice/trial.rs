@@ -20,14 +20,19 @@ const THIRD: usize = 3;
 const NEAR: f64 = 0.3;
 
 /// The residual of BiCGSTAB falls irregularly, so its slope is trusted less: it goes on beyond its budget while the
-/// slope predicts at most the first number times the iterations so far, and ends in any case after the second number
-/// times its budget. Five kinds of systems, which nothing was fitted on, were predicted to need up to 1.5 times as many
-/// again when they were given up, and were nearly done (H200, 2026-11-29).
+/// forecast of the remaining iterations is at most the first number times those done, and ends in any case after the
+/// second number times its budget. With 1 as the first number, systems of five kinds, none of them used for a fit, were
+/// given up with a forecast of up to 1.5 times the iterations done, where few remained (H200, 2026-11-29).
 const IRREGULAR: [f64; 2] = [2.0, 2.0];
 
 /// After this number of iterations incomplete factors are judged by the slope of the residual over the second half of
 /// them: if they suit a matrix they take ten or twenty iterations, and otherwise hundreds do not suffice.
 pub(super) const JUDGED_FROM: usize = 20;
+
+/// Whether the forecast of the remaining iterations exceeds both `near` and `again` times those done.
+fn is_far(left: f64, iteration: usize, (near, again): (f64, f64)) -> bool {
+    left > near.max(again * iteration as f64)
+}
 
 /// The trial of a candidate that the solver has chosen.
 pub(in crate::solver) enum Trial {
@@ -100,7 +105,7 @@ impl Trial {
     pub(super) fn is_far(&self, iteration: usize) -> bool {
         match self {
             Trial::Budget { goal, near, again, best, .. } => {
-                best.is_empty() || iterations_left(best, *goal) > near.max(*again * iteration as f64)
+                best.is_empty() || is_far(iterations_left(best, *goal), iteration, (*near, *again))
             }
             _ => false,
         }
@@ -142,7 +147,7 @@ impl Trial {
                 take(best, norm);
                 let left = iterations_left(best, *goal);
                 more = Some(left);
-                iteration >= *most && left > near.max(*again * iteration as f64)
+                iteration >= *most && is_far(left, iteration, (*near, *again))
                     || iteration as f64 >= *longest * *most as f64
             }
             Trial::Futile { .. } => return true,
